@@ -1,0 +1,67 @@
+# Two commands do everything: `make demo` and `make test`. Both set up .venv when it is needed.
+
+PYTHON ?= $(shell for p in python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP := -m pip --disable-pip-version-check
+TYPED := src scripts $(wildcard benchmarks)
+
+.PHONY: help demo test lint install install-bench smoke constraints clean
+
+help:
+	@echo "make demo           set up, then check, describe, solve and simulate the cloud model"
+	@echo "make test           set up, then every check and test"
+	@echo "make lint           the checks of make test, without the tests"
+	@echo "make smoke          build the wheel and try it in an empty environment"
+	@echo "make install-bench  add the packages that benchmarks compare with"
+	@echo "make constraints    pin the newest versions of all packages in constraints.txt"
+	@echo "make clean          remove .venv and everything built"
+
+demo: $(STAMP)
+	@mkdir -p build/demo
+	$(BIN)/recurl check cloud
+	$(BIN)/recurl describe cloud
+	$(BIN)/recurl solve cloud --policy build/demo/best.json --certificate build/demo/cloud.cert
+	$(BIN)/recurl verify cloud build/demo/cloud.cert
+	$(BIN)/recurl simulate cloud --policy build/demo/best.json
+
+test: lint
+	$(BIN)/python -m pytest -n 2 -q
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict $(TYPED)
+	$(BIN)/python scripts/check_imports.py
+
+install: $(STAMP)
+
+# The stamp goes away before an install and comes back after it: without it, whatever an
+# interrupted run left behind is thrown away.
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "recurl needs Python 3.11 or newer; name one: make PYTHON=..."; exit 1; }
+	test -e $(STAMP) || $(PYTHON) -m venv --clear $(VENV)
+	rm -f $(STAMP)
+	$(BIN)/python $(PIP) install -q -c constraints.txt -e '.[deep,dev]'
+	touch $(STAMP)
+
+install-bench: $(STAMP)
+	$(BIN)/python $(PIP) install -c constraints-bench.txt -e '.[bench]'
+
+smoke: $(STAMP)
+	$(BIN)/python scripts/smoke_wheel.py
+
+# Run it on Python 3.11: newer ones resolve packages that no longer support it.
+constraints:
+	$(PYTHON) -m venv --clear build/constraints
+	build/constraints/bin/python $(PIP) install -q -U '.[deep,dev]'
+	{ echo "# Made by 'make constraints' on Python 3.11, for recurl[deep,dev]."; \
+	  build/constraints/bin/python $(PIP) freeze --exclude recurl; } > build/constraints.txt
+	! grep -n '@\|://' build/constraints.txt
+	mv build/constraints.txt constraints.txt
+	rm -rf build/constraints
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

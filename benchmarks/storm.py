@@ -1,0 +1,72 @@
+"""Plain Markov decision processes in Storm, for comparison; through stormpy 2."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import recurl
+
+SOUND = ("OPTIMISTIC_VALUE_ITERATION", "POLICY_ITERATION")
+
+
+def available() -> bool:
+    try:
+        import stormpy  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def storm_model(model: recurl.RMDP) -> Any:
+    """The same process in Storm: vertices are states, exits absorb."""
+    from stormpy import models
+    from stormpy.datastructures import SparseMatrixBuilder
+
+    t = model.tables
+    rewards: list[float] = []
+    matrix = SparseMatrixBuilder(has_custom_row_grouping=True)
+    for v in range(t.n_vertices):
+        matrix.new_row_group(len(rewards))
+        for action in range(t.action_start[v], t.action_start[v + 1]):
+            for column, p in _row(model, action):
+                matrix.add_next_value(len(rewards), column, p)
+            edges = slice(t.transition_start[action], t.transition_start[action + 1])
+            rewards.append(float(t.prob[edges] @ t.reward[edges]))
+        if t.action_start[v] == t.action_start[v + 1]:
+            matrix.add_next_value(len(rewards), v, 1.0)
+            rewards.append(0.0)
+    labels = models.StateLabeling(t.n_vertices)
+    labels.add_label("init")
+    labels.add_label_to_state("init", int(t.starts[0]))
+    labels.add_label("done")
+    labels.add_label_to_state("done", int(t.n_entries[0]))
+    parts = models.SparseModelComponents(
+        transition_matrix=matrix.build(),
+        state_labeling=labels,
+        reward_models={"r": models.SparseRewardModel(optional_state_action_reward_vector=rewards)},
+    )
+    return models.SparseMdp(parts)
+
+
+def _row(model: recurl.RMDP, action: int) -> list[tuple[int, float]]:
+    t = model.tables
+    row: dict[int, float] = {}
+    for i in range(t.transition_start[action], t.transition_start[action + 1]):
+        row[int(t.target[i])] = row.get(int(t.target[i]), 0.0) + float(t.prob[i])
+    return sorted(row.items())
+
+
+def storm_time(process: Any, method: str, start: int, epsilon: float) -> tuple[float, float]:
+    """Seconds that Storm takes for the greatest expected reward, and what it says."""
+    import stormpy
+
+    environment = stormpy.environments.sound()
+    solver = environment.solver().min_max()
+    solver.method = getattr(stormpy.environments.MinMaxMethod, method)
+    solver.precision = stormpy.Rational(str(epsilon))
+    solver.relative_termination_criterion = False
+    [question] = stormpy.parse_properties('R{"r"}max=? [F "done"]')
+    began = time.perf_counter()
+    result = stormpy.model_checking(process, question, environment=environment)
+    return time.perf_counter() - began, float(result.get_value(start))

@@ -1,0 +1,18 @@
+"""The command line: one file per verb, collected by `recurl.cli.app`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line of this process, and end it with the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a character shows another one; that is no reason to fail.
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        from recurl.cli.app import app
+
+        app(prog_name="recurl")
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,73 @@
+"""MODEL and KEY=VALUE on the command line, turned into a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recurl.cli.output import UsageError
+from recurl.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+
+SUFFIXES = (".yaml", ".yml", ".json")
+
+ModelName = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A name from `recurl zoo`, or a file.")
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KEY=VALUE", help="Parameters, if the model is from the zoo."),
+]
+
+
+def read_model(name: str, parameters: Sequence[str] | None = None) -> RMDP:
+    """The model that a name with parameters, or the path of a file, stands for.
+
+    A name of the zoo comes first; write ``./cloud`` for a file of that name.
+
+    Raises:
+        UsageError: There is neither such a model nor such a file, or a parameter is wrong.
+        DocumentError: The file is no model.
+
+    Example:
+        >>> read_model("cloud", ["exits=1"])
+        <RMDP cloud: 3 components, 20 vertices, 1-exit, recursive>
+    """
+    from recurl import zoo
+    from recurl.cli.progress import Waiting
+
+    with Waiting(f"making {name}"):
+        if name in zoo.names():
+            return _made(name, parameters or ())
+        if not _looks_like_file(name):
+            raise UnknownNameError("model", name, zoo.names())
+        return _loaded(Path(name), parameters or ())
+
+
+def _made(name: str, parameters: Sequence[str]) -> RMDP:
+    from recurl import zoo
+
+    try:
+        return zoo.make_from_text(name, parameters)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _looks_like_file(name: str) -> bool:
+    path = Path(name)
+    return path.exists() or path.suffix in SUFFIXES or len(path.parts) > 1
+
+
+def _loaded(path: Path, parameters: Sequence[str]) -> RMDP:
+    from recurl.model.document import load
+
+    if parameters:
+        raise UsageError(f"{path} is a file, and files take no parameters: {' '.join(parameters)}")
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file")
+    return load(path)

@@ -1,0 +1,121 @@
+"""What verbs print: tables for people, JSON for machines, errors on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recurl.errors import RecurlError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+PIPED_WIDTH = 100
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+class UsageError(RecurlError):
+    """A command line that makes no sense; ends with exit code 2."""
+
+
+def complain(message: str) -> None:
+    """Print an error on stderr, in red where that is a terminal."""
+    word = typer.style("Error:", fg="red", bold=True) if _coloured(sys.stderr) else "Error:"
+    typer.echo(f"{word} {message}", err=True)
+
+
+def _coloured(stream: Any) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def print_json(data: object) -> None:
+    """Print data as JSON; infinite numbers become the texts ``"inf"`` and ``"-inf"``."""
+    typer.echo(json.dumps(_finite(data), indent=2, ensure_ascii=False, default=str))
+
+
+def _finite(data: Any) -> Any:
+    """The same data without numbers that JSON does not know."""
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_finite(value) for value in data]
+    if isinstance(data, float) and not math.isfinite(data):
+        return str(data)
+    return data
+
+
+def show(*parts: RenderableType) -> None:
+    """Print text, tables and trees, one below the other."""
+    if not parts:
+        return
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
+    screen = Console(width=width, highlight=False, markup=False)
+    with screen.capture() as captured:
+        for part in parts:
+            screen.print(part)
+    # Tables are filled up with spaces, which nobody wants in a file.
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def table(*columns: str, rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()) -> Table:
+    """A table without lines except one below its head.
+
+    Args:
+        columns: Heads of the columns.
+        rows: Texts of the cells.
+        numbers: Columns that are aligned to the right.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="dim")
+    for column in columns:
+        justify = "right" if column in numbers else "left"
+        made.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for row in rows:
+        made.add_row(*map(Text, row))
+    return made
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> Table:
+    """What is known, by name: a table of two columns without a head."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="bold cyan", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in rows:
+        made.add_row(Text(name), Text(value))
+    return made
+
+
+def counted(count: int, what: str, many: str = "") -> str:
+    """A number of things in words.
+
+    Example:
+        >>> counted(1, "box", "boxes"), counted(1200, "vertex", "vertices")
+        ('1 box', '1,200 vertices')
+    """
+    return f"{count:,} {what if count == 1 else many or what + 's'}"
+
+
+def writable(*paths: Path | None) -> None:
+    """Complain early about files that could not be written after the work is done."""
+    for path in paths:
+        if path is not None and not path.absolute().parent.is_dir():
+            raise UsageError(f"{path}: there is no folder {path.parent}")
+        if path is not None and path.is_dir():
+            raise UsageError(f"{path} is a folder: name a file in it")

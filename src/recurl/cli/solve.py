@@ -1,0 +1,112 @@
+"""``recurl solve``: the optimum, how sure it is, and a policy that attains it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recurl.cli.choices import choice_table, choices
+from recurl.cli.models import ModelName, Parameters, read_model
+from recurl.cli.output import AsJson, UsageError, facts, print_json, show, writable
+from recurl.errors import RecurlError
+
+if TYPE_CHECKING:
+    from recurl.policy import Policy
+    from recurl.solving.solution import Solution
+
+EXAMPLES = """\
+  recurl solve cloud
+  recurl solve cloud --of steps --objective min
+  recurl solve gambler p=0.6 --of exit:out --objective min
+  recurl solve cloud --at-least -6
+  recurl solve cloud --certificate cloud.cert --policy best.json
+"""
+
+
+def solve(
+    model: ModelName,
+    parameters: Parameters = None,
+    *,
+    method: Annotated[str, typer.Option(help="How to solve; 'auto' picks.")] = "auto",
+    epsilon: Annotated[float, typer.Option(help="Width of the interval to reach.")] = 1e-6,
+    objective: Annotated[str, typer.Option(help="'max' or 'min'.")] = "max",
+    of: Annotated[
+        str, typer.Option(help="Expected 'reward' or 'steps', or the probability of 'exit:NAME'.")
+    ] = "reward",
+    at_least: Annotated[
+        float | None, typer.Option(help="Stop when it is clear whether the optimum reaches this.")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="File for the evidence that `recurl verify` checks.")
+    ] = None,
+    policy: Annotated[Path | None, typer.Option(help="File for the policy found.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Find the optimum, as an interval that contains it.
+
+    The policy shown attains the lower end of the interval (of costs, with --objective min, the
+    upper end).
+    """
+    from recurl.cli.progress import Waiting
+    from recurl.solving.api import solve as run
+
+    if not epsilon > 0:
+        raise UsageError(f"--epsilon must be positive, not {epsilon:g}")
+    writable(certificate, policy)
+    found = read_model(model, parameters)
+    with Waiting(f"solving {found.name}") as waiting:
+        solution = run(
+            found,
+            method,
+            epsilon,
+            objective=objective,
+            of=of,
+            at_least=at_least,
+            callback=waiting.interval,
+        )
+    if certificate is not None:
+        with Waiting("making the certificate"):
+            solution.certificate.save(certificate)
+    if policy is not None:
+        _policy_of(solution).save(policy)
+    if json:
+        print_json(_data(solution, at_least))
+    else:
+        _print(solution, at_least)
+
+
+def _policy_of(solution: Solution) -> Policy:
+    if solution.policy is None:
+        raise RecurlError(f"there is no policy to write: {solution.reason}")
+    return solution.policy
+
+
+def _data(solution: Solution, threshold: float | None) -> dict[str, Any]:
+    question, policy = solution.question, solution.policy
+    decided = None if threshold is None else solution.at_least(threshold)
+    return {
+        "model": solution.model.name,
+        "objective": question.objective,
+        "rewards": question.rewards,
+        "exit_values": list(question.exit_values),
+        "lower": solution.lower,
+        "upper": solution.upper,
+        "method": solution.method,
+        "reason": solution.reason,
+        "work": dict(solution.work),
+        "seconds": solution.seconds,
+        "policy": None if policy is None else {"kind": policy.kind, "contexts": policy.n_contexts},
+        "choices": choices(policy),
+        "at_least": threshold,
+        "decided": decided,
+    }
+
+
+def _print(solution: Solution, threshold: float | None) -> None:
+    show(str(solution))
+    if threshold is not None:
+        words = {True: "yes", False: "no", None: "the interval does not decide it"}
+        show(facts([(f"at least {threshold:g}?", words[solution.at_least(threshold)])]))
+    show(*choice_table(solution.policy))

@@ -1,0 +1,53 @@
+"""``recurl verify``: does a certificate prove what it claims?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recurl.cli.models import ModelName, Parameters, read_model
+from recurl.cli.output import AsJson, UsageError, print_json, show
+from recurl.errors import CertificateError
+
+EXAMPLES = """\
+  recurl solve cloud --certificate cloud.cert
+  recurl verify cloud cloud.cert
+"""
+
+
+def verify(
+    model: ModelName,
+    parameters: Parameters = None,
+    *,
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERT", help="File written by solve --certificate.")
+    ],
+    json: AsJson = False,
+) -> None:
+    """Check a certificate, without trusting the solver.
+
+    All its inequalities are checked in exact arithmetic. The exit code is 0 if the
+    certificate proves what it claims, and 1 if not.
+    """
+    from recurl.cli.progress import Waiting
+    from recurl.model.certificate import Certificate
+    from recurl.verification import verify as run
+
+    if not certificate.is_file():
+        raise UsageError(f"{certificate}: there is no such file (the certificate comes last)")
+    found = read_model(model, parameters)
+    try:
+        with Waiting(f"verifying {certificate}"):
+            verdict = run(found, Certificate.load(certificate))
+    except CertificateError as error:
+        if not json:
+            raise
+        print_json({"model": found.name, "proved": False, "reason": str(error)})
+        raise typer.Exit(1) from None
+    if json:
+        claim = {"lower": verdict.lower, "upper": verdict.upper, "steps": verdict.steps}
+        print_json({"model": found.name, "proved": True, **claim, "checked": verdict.checked})
+    else:
+        show(f"{found.name}: {verdict}")

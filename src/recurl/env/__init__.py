@@ -1,0 +1,1 @@
+"""Gymnasium environments: the recursive protocol, and models as environments."""

@@ -1,0 +1,142 @@
+"""A model as a Gymnasium environment that tells of its calls and returns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import InvalidAction, ResetNeeded
+
+from recurl.env.encoding import encoding
+from recurl.env.rendering import render_walk
+from recurl.errors import UnknownNameError
+from recurl.simulation.walk import Step, Walk
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Ints
+
+_MASKED = ("error", "wrap")
+
+
+class ModelEnv(gym.Env[Any, Any]):
+    """A run of a model, step by step, by the recursive protocol (see `recurl.env.protocol`).
+
+    The observation shows the vertex, at the end of a run the exit that was left through. Action i
+    is the i-th action of the vertex. Vertices may have different numbers of actions:
+    ``info["action_mask"]`` says which exist.
+
+    Args:
+        model: The model.
+        observation: ``"index"`` (the number of the vertex), ``"onehot"``, or ``"features"`` (the
+            model's own).
+        render_mode: ``"ansi"`` (`render` gives text) or ``"human"`` (each step is printed); both
+            show the call stack.
+        masked: What an action does that the vertex does not have: ``"wrap"`` counts on from its
+            first action again, so that agents that know no masks can train; ``"error"`` refuses.
+
+    Example:
+        >>> import recurl
+        >>> env = ModelEnv(recurl.zoo.cloud(), render_mode="ansi")
+        >>> observation, info = env.reset(seed=1)
+        >>> observation, reward, terminated, truncated, info = env.step(1)
+        >>> reward, info["event"], info["exits"], info["action_mask"].tolist()
+        (-0.5, 'call', (5,), [1, 1])
+        >>> print(env.render())
+        T.u1: divide, reward -0.5, calls b1
+        T  in b1
+          S  at u3: reliable | fast
+    """
+
+    # Gymnasium declares it as an attribute of instances.
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "human"], "render_fps": 4}  # noqa: RUF012
+    action_space: spaces.Discrete
+
+    def __init__(
+        self,
+        model: RMDP,
+        observation: str = "index",
+        render_mode: str | None = None,
+        *,
+        masked: str = "wrap",
+    ) -> None:
+        if masked not in _MASKED:
+            raise UnknownNameError("way to treat masked actions", masked, _MASKED)
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise UnknownNameError("render mode", str(render_mode), self.metadata["render_modes"])
+        self.model, self.render_mode, self.masked = model, render_mode, masked
+        self.observation_space, self._encode = encoding(model, observation)
+        self.action_space = spaces.Discrete(model.tables.max_actions)
+        self._walk = Walk(model, self.np_random)
+        self._last: Step | None = None
+
+    @property
+    def stack(self) -> tuple[int, ...]:
+        """Boxes that are pending, outermost first."""
+        return tuple(self._walk.stack)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin a run at a random start of the model."""
+        super().reset(seed=seed)
+        vertex = self._walk.restart(self.np_random)
+        self._last = None
+        self._show()
+        return self._encode(vertex), {"event": None, "action_mask": self._mask()}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take an action: observation, reward, terminated, truncated, info."""
+        if self._walk.ended:
+            raise ResetNeeded("the run is over: call reset()")
+        step = self._last = self._walk.step(self._number(action))
+        self._show()
+        observation = self._encode(self._exit(step) if step.ended else self._walk.vertex)
+        return observation, step.reward, step.ended, False, self._info(step)
+
+    def _number(self, action: Any) -> int:
+        count = self._walk.n_actions
+        if action not in self.action_space:
+            raise InvalidAction(f"action {action!r} is not in {self.action_space}")
+        if action >= count and self.masked == "error":
+            name, actions = self.model.vertex_name, self.model.action_names
+            vertex = self._walk.vertex
+            known = ", ".join(f"{i} ({a})" for i, a in enumerate(actions(vertex)))
+            raise InvalidAction(
+                f"{name(vertex)} has no action {action}, only {known}: see info['action_mask']"
+            )
+        return int(action) % count
+
+    def _exit(self, step: Step) -> int:
+        t = self.model.tables
+        assert step.exit is not None
+        start = t.start_component
+        return int(t.component_start[start] + t.n_entries[start]) + step.exit
+
+    def _info(self, step: Step) -> dict[str, Any]:
+        info: dict[str, Any] = {"event": step.event, "action_mask": self._mask()}
+        if step.event == "call":
+            # A tuple, because vector environments lay arrays of different lengths over each other.
+            info["exits"] = tuple(self._encode(v) for v in self._return_ports(step.box))
+        elif step.event == "return":
+            info["exit"] = step.exit
+        return info
+
+    def _return_ports(self, box: int | None) -> list[int]:
+        t = self.model.tables
+        first: Ints = t.box_return[box]
+        return [int(first) + k for k in range(int(t.n_exits[t.box_component[box]]))]
+
+    def _mask(self) -> np.ndarray:
+        count = 0 if self._walk.ended else self._walk.n_actions
+        return (np.arange(self.action_space.n) < count).astype(np.int8)
+
+    def render(self) -> str | None:
+        """The call stack and the last step as text, in mode ``"ansi"``."""
+        return render_walk(self._walk, self._last) if self.render_mode == "ansi" else None
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            print(render_walk(self._walk, self._last), end="\n\n", flush=True)

@@ -1,0 +1,1 @@
+"""Models: recursive Markov decision processes, however they are made."""

@@ -1,0 +1,121 @@
+"""What a model's shape says: its kind, its call graph, what is reachable, its diameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from recurl.model.tables import Floats, Ints, Mask, Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The classes of models that matter for what can be computed.
+
+    Attributes:
+        one_exit: Every component has one exit.
+        deterministic: Every action has one transition.
+        hierarchical: No component can reach a call of itself.
+    """
+
+    one_exit: bool
+    deterministic: bool
+    hierarchical: bool
+
+    @classmethod
+    def of(cls, tables: Tables) -> Kind:
+        """Read the kind off the arrays."""
+        graph = CallGraph.of(tables)
+        return cls(
+            one_exit=bool((tables.n_exits == 1).all()),
+            deterministic=bool((np.diff(tables.transition_start) == 1).all()),
+            hierarchical=not graph.recursive,
+        )
+
+    def __str__(self) -> str:
+        words = [
+            "1-exit" if self.one_exit else "multi-exit",
+            "deterministic" if self.deterministic else "",
+            "hierarchical" if self.hierarchical else "recursive",
+        ]
+        return ", ".join(word for word in words if word)
+
+
+@dataclass(frozen=True, slots=True)
+class CallGraph:
+    """Which component calls which.
+
+    Attributes:
+        edges: Pairs (caller, callee), each once, sorted.
+        groups: Strongly connected components, callees before callers.
+        recursive: Whether some component can reach a call of itself.
+    """
+
+    edges: tuple[tuple[int, int], ...]
+    groups: tuple[tuple[int, ...], ...]
+    recursive: bool
+
+    @classmethod
+    def of(cls, tables: Tables) -> CallGraph:
+        """The call graph of a model's boxes."""
+        from recurl.model.graph_kernel import strong_components
+
+        pairs = np.unique(np.stack([tables.box_owner, tables.box_component]), axis=1)
+        start = np.searchsorted(pairs[0], np.arange(tables.n_components + 1)).astype(np.int32)
+        label, count = strong_components(start, np.ascontiguousarray(pairs[1]))
+        members: list[list[int]] = [[] for _ in range(count)]
+        for component, group in enumerate(label.tolist()):
+            members[group].append(component)
+        return cls(
+            edges=tuple((int(a), int(b)) for a, b in pairs.T),
+            groups=tuple(map(tuple, members)),
+            recursive=bool((label[pairs[0]] == label[pairs[1]]).any()),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reach:
+    """Which vertices a run can visit, and how far each is from the exits of its component.
+
+    Attributes:
+        distance: Fewest steps from each vertex to each exit of its component, or inf. ``[V, K]``
+        reachable: Mask of the vertices that some run from the start can visit. ``[V]``
+    """
+
+    distance: Floats
+    reachable: Mask
+
+    @classmethod
+    def of(cls, tables: Tables) -> Reach:
+        """Search the arrays of a model."""
+        from recurl.model.graph_kernel import exit_distances, reachable_vertices
+
+        distance = exit_distances(tables, _callees_first(tables))
+        return cls(distance, reachable_vertices(tables, tables.starts, distance))
+
+    @property
+    def dead(self) -> Mask:
+        """Mask of the vertices from which a run can never leave its component."""
+        dead: Mask = np.isinf(self.distance.min(axis=1))
+        return dead
+
+    @property
+    def diameter(self) -> float:
+        """Most steps that a reachable vertex is away from the nearest exit of its component.
+
+        The steps inside boxes count. Vertices that cannot leave at all are not counted (a model
+        that has some says so in its warnings).
+        """
+        nearest = self.distance.min(axis=1)[self.reachable]
+        return float(np.max(nearest[np.isfinite(nearest)], initial=0.0))
+
+
+def _callees_first(tables: Tables) -> Ints:
+    """Vertices in an order that lets distances spread in few sweeps."""
+    order = [component for group in CallGraph.of(tables).groups for component in group]
+    start = tables.component_start
+    blocks = [np.arange(start[c + 1] - 1, start[c] - 1, -1, dtype=np.int32) for c in order]
+    return np.concatenate(blocks)

@@ -1,0 +1,1 @@
+"""From models to models: discounting, unravelling, flattening."""

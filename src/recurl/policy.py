@@ -1,0 +1,226 @@
+"""What a policy is: an action for every vertex, in every context that the run can be in.
+
+One form serves all. A policy has finitely many *contexts*. Each belongs to a component, gives an
+action to every vertex of it, and names, for every call port, the context in which the component
+called is run; on return the caller's context is resumed.
+
+- *Stackless*: one context per component, so that only the vertex matters.
+- *By context*: one per exit-value vector met, as Recursive Q-learning finds them.
+- *By pieces*: one per piece of a certified lower bound, pieces referring to pieces.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from recurl.errors import CheckpointError, UnknownNameError
+from recurl.model.files import write_atomic
+from recurl.model.tables import CALL
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Ints
+
+RANDOM = -1
+"""In place of an action: any action of the vertex, all equally likely."""
+
+
+class Policy:
+    """A policy for a model.
+
+    Context x of component c owns the slots ``context_start[x] + i``, one per vertex i of c.
+
+    Args:
+        model: The model that it is for.
+        context_component: Component of each context. ``[X]``
+        actions: Action of each slot, counted within its vertex, or `RANDOM`. ``[slots]``
+        callees: At the slots of call ports the context entered, else ignored. ``[slots]``
+        start: Context in which a run starts, for each entry of the start component.
+        kind: ``"stackless"``, ``"by context"`` or ``"by pieces"``.
+        labels: What each context stands for, in words.
+
+    Example:
+        >>> import recurl
+        >>> policy = Policy.stackless(recurl.zoo.cloud(), {"T.u1": "divide", "S.u3": "fast"})
+        >>> policy.action_name("S.u3")
+        'fast'
+    """
+
+    def __init__(
+        self,
+        model: RMDP,
+        context_component: npt.ArrayLike,
+        actions: npt.ArrayLike,
+        *,
+        callees: npt.ArrayLike,
+        start: npt.ArrayLike,
+        kind: str = "by context",
+        labels: Sequence[str] = (),
+    ) -> None:
+        self.model, self.kind, self.labels = model, kind, tuple(labels)
+        self.context_component = _ids(context_component)
+        self.actions, self.callees, self.start = _ids(actions), _ids(callees), _ids(start)
+        sizes = np.diff(model.tables.component_start)[self.context_component]
+        self.context_start = _ids(np.concatenate([[0], np.cumsum(sizes)]))
+        self._check()
+
+    @classmethod
+    def stackless(cls, model: RMDP, choice: npt.ArrayLike | Mapping[str, str]) -> Self:
+        """The policy that looks only at the vertex.
+
+        Args:
+            model: The model.
+            choice: The action of each vertex, counted within the vertex, as an array; or names of
+                actions by full name of vertex, where vertices left out take their first action.
+        """
+        t = model.tables
+        actions = _choice_by_name(model, choice) if isinstance(choice, Mapping) else _ids(choice)
+        calls = np.flatnonzero(t.vertex_kind == CALL)
+        callees = np.zeros(t.n_vertices, np.int32)
+        callees[calls] = t.box_component[t.vertex_box[calls]]
+        start = np.full(len(t.start_prob), t.start_component)
+        components = np.arange(t.n_components)
+        return cls(model, components, actions, callees=callees, start=start, kind="stackless")
+
+    @classmethod
+    def uniform(cls, model: RMDP) -> Self:
+        """The policy that takes every action of a vertex with the same probability."""
+        return cls.stackless(model, np.full(model.tables.n_vertices, RANDOM))
+
+    def _check(self) -> None:
+        t = self.model.tables
+        if len(self.actions) != self.context_start[-1] or len(self.callees) != len(self.actions):
+            raise ValueError(f"a policy needs {self.context_start[-1]} actions and callees")
+        vertex = self.slot_vertex
+        count = np.diff(t.action_start)[vertex]
+        wrong = (count > 0) & ((self.actions < RANDOM) | (self.actions >= count))
+        if wrong.any():
+            slot = int(np.flatnonzero(wrong)[0])
+            name = self.model.vertex_name(int(vertex[slot]))
+            raise ValueError(f"{name} has {count[slot]} actions, not number {self.actions[slot]}")
+        self._check_callees(vertex)
+
+    def _check_callees(self, vertex: Ints) -> None:
+        t = self.model.tables
+        calls = np.flatnonzero(t.vertex_kind[vertex] == CALL)
+        called = t.box_component[t.vertex_box[vertex[calls]]]
+        callees = self.callees[calls]
+        known = (callees >= 0) & (callees < self.n_contexts)
+        if not known.all() or (self.context_component[callees] != called).any():
+            raise ValueError("a call must enter a context of the component called")
+        if (self.context_component[self.start] != t.start_component).any():
+            raise ValueError("a run must start in a context of the start component")
+
+    @property
+    def n_contexts(self) -> int:
+        """Number of contexts."""
+        return len(self.context_component)
+
+    @cached_property
+    def slot_vertex(self) -> Ints:
+        """Vertex of each slot."""
+        first = self.model.tables.component_start[self.context_component]
+        sizes = np.diff(self.context_start)
+        inside = np.arange(self.context_start[-1]) - np.repeat(self.context_start[:-1], sizes)
+        return _ids(np.repeat(first, sizes) + inside)
+
+    def slot(self, context: int, vertex: int) -> int:
+        """Slot of a vertex in a context."""
+        first = self.model.tables.component_start[self.context_component[context]]
+        return int(self.context_start[context] + vertex - first)
+
+    def action(self, vertex: int, context: int | None = None) -> int:
+        """Action at a vertex in a context; a stackless policy needs no context."""
+        if context is None:
+            context = self._only_context(vertex)
+        return int(self.actions[self.slot(context, vertex)])
+
+    def action_name(self, vertex: str, context: int | None = None) -> str:
+        """Name of the action at a vertex given by name; ``"any"`` if it is random."""
+        number = self.model.find(vertex)
+        action = self.action(number, context)
+        return "any" if action == RANDOM else self.model.action_names(number)[action]
+
+    def _only_context(self, vertex: int) -> int:
+        if self.kind != "stackless":
+            raise ValueError("this policy depends on the context: say in which one")
+        return int(self.model.tables.vertex_component[vertex])
+
+    def __repr__(self) -> str:
+        plural = "s" if self.n_contexts != 1 else ""
+        return f"<Policy for {self.model.name}: {self.kind}, {self.n_contexts} context{plural}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Policy):
+            return NotImplemented
+        return self.model == other.model and self._document() == other._document()
+
+    def __hash__(self) -> int:
+        return hash((self.model, self.kind, self.actions.tobytes(), self.callees.tobytes()))
+
+    def _document(self) -> dict[str, Any]:
+        return {
+            "recurl_policy": 1,
+            "model": self.model.fingerprint,
+            "kind": self.kind,
+            "context_component": self.context_component.tolist(),
+            "start": self.start.tolist(),
+            "actions": self.actions.tolist(),
+            "callees": self.callees.tolist(),
+            "labels": list(self.labels),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy as JSON; the model is named by its fingerprint."""
+        import msgspec
+
+        write_atomic(path, msgspec.json.encode(self._document()))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], model: RMDP) -> Self:
+        """Read a policy for a model.
+
+        Raises:
+            CheckpointError: The file is damaged, or the policy is for another model.
+        """
+        import msgspec
+
+        try:
+            document = msgspec.json.decode(Path(path).read_bytes(), type=dict[str, Any])
+            if document["model"] != model.fingerprint:
+                raise CheckpointError(f"{path}: the policy is for another model than {model.name}")
+            return cls(
+                model,
+                document["context_component"],
+                document["actions"],
+                callees=document["callees"],
+                start=document["start"],
+                kind=str(document["kind"]),
+                labels=document["labels"],
+            )
+        except (OSError, KeyError, ValueError, TypeError, IndexError) as error:
+            raise CheckpointError(f"{path} is no policy for {model.name}: {error!r}") from error
+
+
+def _choice_by_name(model: RMDP, choice: Mapping[str, str]) -> Ints:
+    actions = np.zeros(model.tables.n_vertices, np.int32)
+    for name, action in choice.items():
+        vertex = model.find(name)
+        names = list(model.action_names(vertex))
+        if action not in names:
+            raise UnknownNameError(f"action of {name}", action, names)
+        actions[vertex] = names.index(action)
+    return actions
+
+
+def _ids(values: npt.ArrayLike) -> Ints:
+    array = np.array(values, np.int32)
+    array.setflags(write=False)
+    return array

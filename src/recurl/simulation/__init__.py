@@ -1,0 +1,1 @@
+"""Simulation: compiled rollouts, step-by-step walks, traces."""

@@ -1,0 +1,164 @@
+"""Rollouts: many episodes of a model under a policy."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from recurl.policy import Policy
+from recurl.simulation.batches import share_out
+from recurl.simulation.chain import Chain, chain_of
+from recurl.simulation.kernel import run_episodes, trace_episode
+from recurl.simulation.trace import Trace, trace_of_steps, trace_of_transitions
+from recurl.simulation.walk import Step, Walk
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+
+Chooser = Callable[[Walk], int | str]
+"""Any function from the current walk to an action: its number at the vertex, or its name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """Episodes of a model under a policy.
+
+    Attributes:
+        returns: Total reward of each episode.
+        lengths: Steps of each episode.
+        depths: Greatest stack height of each episode; 1 if nothing was called.
+        truncated: Whether the step limit cut the episode.
+        traces: The first episodes in full, as many as were asked for.
+    """
+
+    returns: npt.NDArray[np.float64]
+    lengths: npt.NDArray[np.int64]
+    depths: npt.NDArray[np.int64]
+    truncated: npt.NDArray[np.bool_]
+    traces: tuple[Trace, ...] = ()
+
+    @property
+    def mean(self) -> float:
+        """Mean total reward, truncated episodes included as far as they went."""
+        return float(self.returns.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the mean; infinite for a single episode."""
+        count = len(self.returns)
+        return float(self.returns.std(ddof=1) / math.sqrt(count)) if count > 1 else math.inf
+
+    def __str__(self) -> str:
+        count, cut = len(self.returns), int(self.truncated.sum())
+        tail = f"; {cut} cut at the step limit, their rewards counted so far" if cut else ""
+        return (
+            f"{count} episodes: mean return {self.mean:.6g} (standard error "
+            f"{self.standard_error:.2g}), mean length {self.lengths.mean():.6g}, "
+            f"greatest depth {self.depths.max()}{tail}"
+        )
+
+
+def simulate(
+    model: RMDP,
+    policy: Policy | Chooser | None = None,
+    episodes: int = 1000,
+    *,
+    seed: int = 0,
+    step_limit: int = 1_000_000,
+    traces: int = 0,
+    threads: int | None = None,
+    callback: Callable[[int], None] | None = None,
+) -> Simulation:
+    """Run episodes of a model under a policy.
+
+    Policies run compiled, on all cores; any function of the current `Walk` will do as well, on a
+    slower path. Each episode draws from a stream of its own, so that the same seed gives the same
+    result to the bit on any number of threads. The stack grows as far as memory goes.
+
+    Args:
+        model: The model.
+        policy: A `Policy`, or a function from the walk to an action; uniform if not given.
+        episodes: How many episodes to run.
+        seed: Seed of all randomness.
+        step_limit: Steps after which an episode is cut and marked as truncated.
+        traces: How many of the first episodes to keep in full.
+        threads: How many threads to use; all cores if not given.
+        callback: Called now and then with the number of episodes done.
+
+    Example:
+        >>> import recurl
+        >>> result = recurl.simulate(recurl.zoo.gambler(p=0.25), episodes=20_000, seed=1)
+        >>> bool(abs(result.lengths.mean() - 3) < 0.1)  # 1 + 2 p over 1 - 2 p
+        True
+    """
+    if episodes < 1 or step_limit < 1:
+        raise ValueError(f"episodes and step_limit must be positive, not {episodes}, {step_limit}")
+    policy = Policy.uniform(model) if policy is None else policy
+    if not isinstance(policy, Policy):
+        return _slow(model, policy, episodes, seed=seed, step_limit=step_limit, traces=traces)
+    if policy.model != model:
+        raise ValueError(f"the policy is for another model than {model.name}")
+    chain = chain_of(policy)
+    out = (
+        np.empty(episodes),
+        np.empty(episodes, np.int64),
+        np.empty(episodes, np.int64),
+        np.empty(episodes, np.bool_),
+    )
+
+    def batch(begin: int, end: int) -> None:
+        run_episodes(chain, seed, begin, end, step_limit, *out)
+
+    share_out(batch, episodes, threads or os.cpu_count() or 1, callback=callback)
+    kept = (_trace(model, chain, seed, i, step_limit) for i in range(min(traces, episodes)))
+    return Simulation(*out, traces=tuple(kept))
+
+
+def _trace(model: RMDP, chain: Chain, seed: int, episode: int, step_limit: int) -> Trace:
+    _, outcomes = trace_episode(chain, seed, episode, step_limit)
+    return trace_of_transitions(model, chain.transition[outcomes].tolist())
+
+
+def _slow(
+    model: RMDP, choose: Chooser, episodes: int, *, seed: int, step_limit: int, traces: int
+) -> Simulation:
+    runs = [
+        _slow_episode(model, choose, np.random.default_rng([seed, i]), step_limit)
+        for i in range(episodes)
+    ]
+    returns, lengths, depths, truncated, steps = zip(*runs, strict=True)
+    return Simulation(
+        np.array(returns),
+        np.array(lengths),
+        np.array(depths),
+        np.array(truncated),
+        tuple(trace_of_steps(model, s) for s in steps[:traces]),
+    )
+
+
+def _slow_episode(
+    model: RMDP, choose: Chooser, random: np.random.Generator, step_limit: int
+) -> tuple[float, int, int, bool, list[Step]]:
+    walk = Walk(model, random)
+    steps: list[Step] = []
+    deepest = 1
+    while not walk.ended and len(steps) < step_limit:
+        steps.append(walk.step(_action_number(walk, choose(walk))))
+        deepest = max(deepest, walk.height)
+    return math.fsum(s.reward for s in steps), len(steps), deepest, not walk.ended, steps
+
+
+def _action_number(walk: Walk, action: int | str) -> int:
+    if isinstance(action, str):
+        names = list(walk.model.action_names(walk.vertex))
+        if action not in names:
+            place = walk.model.vertex_name(walk.vertex)
+            raise ValueError(f"{place} has no action {action!r}, only {', '.join(names)}")
+        return names.index(action)
+    return int(action)

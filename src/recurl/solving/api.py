@@ -1,0 +1,107 @@
+"""`solve`: one door to all methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from recurl.errors import UnknownNameError
+from recurl.solving.question import Question
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.solving.one_exit_search import Callback
+    from recurl.solving.solution import Solution
+
+ONE_EXIT = ("linear-program", "policy-iteration", "value-iteration")
+"""Methods for 1-exit models."""
+ANY = ("certified",)
+"""Methods for all models."""
+
+
+def solve(
+    model: RMDP,
+    method: str = "auto",
+    epsilon: float = 1e-6,
+    *,
+    objective: str = "max",
+    of: str = "reward",
+    at_least: float | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+) -> Solution:
+    """The greatest or least expected total of a model, in an interval that surely contains it.
+
+    Solves ``x(v, ex) = v[ex]``, ``x(v, (b, en)) = x(v', en)`` with ``v'[ex] = x(v, (b, ex))``, and
+    ``x(v, q) = max_a sum p (r + x(v, q'))`` for exits worth v = 0. 1-exit models need no v.
+
+    Args:
+        model: The model.
+        method: ``"auto"`` picks one by the model's kind and size, and says why. For 1-exit models:
+            ``"policy-iteration"``, ``"value-iteration"``, ``"linear-program"``. For all:
+            ``"certified"``, the search with two-sided bounds.
+        epsilon: Width of the interval to reach, absolute.
+        objective: ``"max"`` or ``"min"``.
+        of: ``"reward"``, ``"steps"``, or ``"exit:NAME"`` for the probability to leave by that exit
+            of the start component.
+        at_least: Stop as soon as the interval tells whether the optimum reaches this threshold.
+        callback: Called as ``callback(lower, upper, work)`` with every new interval.
+        progress: Show a line with the current interval.
+
+    Raises:
+        UnknownNameError: No such method, objective or exit; the known ones are listed.
+        NotProperError: Some policy does not end, and the optimum is not known to be infinite.
+
+    Example:
+        >>> import recurl
+        >>> solution = solve(recurl.zoo.cloud(exits=1))
+        >>> round(solution.value, 6), solution.gap <= 1e-6
+        (-5.3425, True)
+        >>> solution.policy.action_name("S.u3")
+        'reliable'
+    """
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon is the width of an interval, not {epsilon}")
+    question = question_of(model, of, objective)
+    kernel = _solver(model, method)
+    if not progress:
+        return kernel(model, question, epsilon, at_least=at_least, callback=callback)
+    from recurl.solving.progress import shown
+
+    with shown(model.name, callback) as watched:
+        return kernel(model, question, epsilon, at_least=at_least, callback=watched)
+
+
+def question_of(model: RMDP, of: str, objective: str = "max") -> Question:
+    """The question that ``of`` asks.
+
+    Example:
+        >>> import recurl
+        >>> question_of(recurl.zoo.cloud(), "steps", "min")
+        Question(objective='min', rewards='steps', exit_values=())
+    """
+    if of.startswith("exit:"):
+        return Question.leave_by(model, of.removeprefix("exit:"), objective)
+    rewards = {"reward": "model", "steps": "steps"}
+    if of not in rewards:
+        raise UnknownNameError("total to solve for", of, [*rewards, "exit:NAME"])
+    return Question(objective, rewards[of])
+
+
+def _solver(model: RMDP, method: str) -> Callable[..., Solution]:
+    """The function behind a method, for the kind of model at hand."""
+    one_exit = model.kind.one_exit
+    known = (*ANY, *ONE_EXIT) if one_exit else ANY
+    if method != "auto" and method not in known:
+        what = "method for a multi-exit model" if method in ONE_EXIT else "method"
+        raise UnknownNameError(what, method, ["auto", *known])
+    if one_exit and method not in ANY:
+        from functools import partial
+
+        from recurl.solving.one_exit import solve_one_exit
+
+        return partial(solve_one_exit, method=method)
+    from recurl.solving.certified import solve_certified
+
+    solver: Callable[..., Solution] = solve_certified
+    return solver

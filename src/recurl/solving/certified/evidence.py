@@ -1,0 +1,157 @@
+"""From bounds to what a person keeps: a policy, and a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recurl.model.certificate import Certificate, Piece, Point
+from recurl.model.tables import CALL, Tables
+from recurl.policy import Policy
+from recurl.solving.certified import kernel
+from recurl.solving.certified.search import start_mix
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.solving.certified.bounds import Lower, Problem, Upper
+    from recurl.solving.certified.points import Points
+    from recurl.solving.question import Question
+
+
+def policy_of(model: RMDP, problem: Problem, lower: Lower) -> Policy:
+    """The policy that attains a lower bound, with the contexts that it can come to."""
+    t, pts = model.tables, lower.points
+    start, _ = lower.at(t, t.start_component, problem.root)
+    used = _reached(start.tolist(), lambda x: lower.callee[_calls(t, pts, x)].tolist())
+    number = np.full(len(pts.component), -1, np.int32)
+    number[used] = np.arange(len(used))
+    slots = np.concatenate([np.arange(pts.slot[x], pts.slot[x + 1]) for x in used])
+    return Policy(
+        model,
+        pts.component[used],
+        lower.action[slots],
+        callees=number[lower.callee[slots]],
+        start=number[start],
+        kind="by pieces" if len(used) > t.n_components else "by context",
+    )
+
+
+def certificate_of(
+    model: RMDP, question: Question, problem: Problem, upper: Upper, lower: Lower
+) -> Certificate:
+    """The certificate of both bounds."""
+    points, start_points = _points(problem, upper)
+    pieces, start_pieces = _pieces(problem, lower)
+    ends = lower.start(problem), _start_above(problem, upper, start_points, points)
+    low, high = ends if question.sign > 0 else (-ends[1], -ends[0])
+    return Certificate(
+        model=model.fingerprint,
+        objective=question.objective,
+        rewards=question.rewards,
+        exit_values=list(question.exit_values),
+        lower=float(np.nextafter(low - _margin(low), -np.inf)),
+        upper=float(np.nextafter(high + _margin(high), np.inf)),
+        points=points,
+        pieces=pieces,
+        steps=problem.steps.tolist(),
+        start_points=start_points,
+        start_pieces=start_pieces,
+    )
+
+
+def _margin(end: float) -> float:
+    """More than the rounding of the last few sums."""
+    return 1e-14 * max(1.0, abs(end))
+
+
+Mix = list[tuple[int, float]]
+
+
+def _points(problem: Problem, upper: Upper) -> tuple[list[Point], list[Mix]]:
+    """Points that the start leads to, with the mixes that bound their calls, and the start's own.
+
+    Mixes are found before the bound is settled: raising keeps the inequalities they have.
+    """
+    t, pts, raised = problem.tables, upper.points, upper.settled(problem)
+    _, nodes, weights = kernel.links(t, pts, problem.gain, upper.entries, upper.values)
+    start = [start_mix(problem, upper, entry)[1] for entry in range(len(t.start_prob))]
+
+    def called(x: int) -> list[int]:
+        found = nodes[_calls(t, pts, x)].ravel()
+        contexts: list[int] = found[found >= 0].tolist()
+        return contexts
+
+    used = _reached([x for mix in start for x, _ in mix], called)
+    number = {int(x): i for i, x in enumerate(used)}
+    points = []
+    for x in used:
+        mixes = [_mix(nodes[slot], weights[slot], number) for slot in _calls(t, pts, x).tolist()]
+        values = raised.values[pts.slot[x] : pts.slot[x + 1]].tolist()
+        points.append(Point(int(pts.component[x]), values, mixes))
+    return points, [[(number[x], w) for x, w in mix] for mix in start]
+
+
+def _mix(nodes: np.ndarray, weights: np.ndarray, number: dict[int, int]) -> Mix:
+    """A mix with the heaviest point last: its weight is what the others leave."""
+    pairs = sorted(
+        (float(w), number[int(x)]) for x, w in zip(nodes, weights, strict=True) if x >= 0
+    )
+    return [(x, w) for w, x in pairs]
+
+
+def _start_above(problem: Problem, upper: Upper, start: list[Mix], points: list[Point]) -> float:
+    """What the points listed prove of the start."""
+    t = problem.tables
+    first = int(t.n_entries[t.start_component])
+    total = 0.0
+    for entry, mix in enumerate(start):
+        rows = np.array([points[x].values for x, _ in mix])
+        mixed = np.array([w for _, w in mix]) @ rows
+        beyond = (problem.root - mixed[first : first + len(problem.root)]).max()
+        total += t.start_prob[entry] * (mixed[entry] + beyond)
+    return float(total)
+
+
+def _pieces(problem: Problem, lower: Lower) -> tuple[list[Piece], list[int]]:
+    """Pieces that the start leads to, and those that it begins in."""
+    t, pts = problem.tables, lower.points
+    start, _ = lower.at(t, t.start_component, problem.root)
+    used = _reached(start.tolist(), lambda x: lower.callee[_calls(t, pts, x)].tolist())
+    number = {int(x): i for i, x in enumerate(used)}
+    pieces = []
+    for x in used:
+        own = slice(int(pts.slot[x]), int(pts.slot[x + 1]))
+        exits = int(t.n_exits[pts.component[x]])
+        called = lower.callee[_calls(t, pts, x)].tolist()
+        pieces.append(
+            Piece(
+                int(pts.component[x]),
+                lower.action[own].tolist(),
+                [number[j] for j in called],
+                lower.rewards[own].tolist(),
+                None if exits == 1 else lower.reach[own, :exits].tolist(),
+            )
+        )
+    return pieces, [number[int(x)] for x in start]
+
+
+def _calls(t: Tables, pts: Points, x: int) -> np.ndarray:
+    """Slots of a context's call ports."""
+    c = pts.component[x]
+    calls = np.flatnonzero(t.vertex_kind[t.component_start[c] : t.component_start[c + 1]] == CALL)
+    slots: np.ndarray = pts.slot[x] + calls
+    return slots
+
+
+def _reached(start: list[int], called: Callable[[int], list[int]]) -> np.ndarray:
+    """Contexts that calls lead to from some, in ascending order."""
+    seen = set(start)
+    queue = list(seen)
+    while queue:
+        for y in called(queue.pop()):
+            if y not in seen:
+                seen.add(y)
+                queue.append(y)
+    return np.array(sorted(seen), np.int64)

@@ -1,0 +1,157 @@
+"""Certified bounds on the optimum of any proper model: trials first, then whole sets of points."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recurl.errors import NotProperError
+from recurl.solving.certified.bounds import Lower, Problem, Upper, with_call_slack
+from recurl.solving.certified.evidence import certificate_of, policy_of
+from recurl.solving.certified.points import MESH_EXITS
+from recurl.solving.certified.search import Found, Search
+from recurl.solving.certified.trials import Trials, first_bounds
+from recurl.solving.properness import analyse, step_bounds
+from recurl.solving.solution import Solution
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.solving.question import Question
+
+Callback = Callable[[float, float, dict[str, float]], None]
+
+_BATCH = 10
+
+
+def solve_certified(
+    model: RMDP,
+    question: Question,
+    epsilon: float,
+    *,
+    at_least: float | None = None,
+    callback: Callback | None = None,
+    time_limit: float = 300.0,
+) -> Solution:
+    """Bounds for a proper model with any exits, as close as ``epsilon`` or the time allows.
+
+    Trials go from the start to where both bounds are apart, as long as that helps. Models with at
+    most four exits per component then have all their points solved together, connected by
+    interpolation; others have the points of the trials solved together, and trials go on.
+
+    Raises:
+        NotProperError: Some policy does not end, or none of the tests shows that all do.
+    """
+    began = time.monotonic()
+    run = _Run(problem_of(model, question), epsilon, began + time_limit, question.sign)
+    run.at_least, run.callback = at_least, callback
+    reason = run.search()
+    found = run.found
+    assert found.lower is not None
+    assert found.upper is not None
+    ends = sorted((question.sign * found.low, question.sign * found.high))
+    return Solution(
+        model,
+        question,
+        ends[0],
+        ends[1],
+        method="certified",
+        reason=reason,
+        policy=policy_of(model, run.problem, found.lower),
+        work=run.work,
+        seconds=time.monotonic() - began,
+        _certify=partial(certificate_of, model, question, run.problem, found.upper, found.lower),
+    )
+
+
+def problem_of(model: RMDP, question: Question) -> Problem:
+    """The problem that a question poses; NotProperError if some policy may not end."""
+    t = model.tables
+    steps = step_bounds(t)
+    if steps is None:
+        raise NotProperError(str(analyse(model)))
+    rewards = question.transition_rewards(t)
+    gain = np.add.reduceat(t.prob * rewards, t.transition_start[:-1])
+    nearest = model.reach.distance.min(axis=1)
+    order = np.lexsort((nearest, t.vertex_component)).astype(np.int32)
+    return Problem(t, gain, question.root_values(t), with_call_slack(t, steps), order)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One search: what is known so far, and when to stop."""
+
+    problem: Problem
+    epsilon: float
+    deadline: float
+    sign: float
+    at_least: float | None = None
+    callback: Callback | None = None
+    found: Found = field(default_factory=Found)
+    work: dict[str, float] = field(default_factory=lambda: {"trials": 0, "rounds": 0, "points": 0})
+
+    def search(self) -> str:
+        """Search until done; says why it stopped."""
+        upper, lower = first_bounds(self.problem)
+        connected = self.problem.tables.max_exits <= MESH_EXITS
+        while not self.done:
+            trials = Trials(self.problem, upper, lower, tolerance=0.1 * self.epsilon)
+            self._try(trials)
+            if self.done:
+                break
+            search = Search(
+                self.problem, self.epsilon, trials.vectors(), trials.lower(), connected=connected
+            )
+            upper, lower = self._solve_together(search, rounds=1000 if connected else 1)
+            if search.finished and connected:
+                return "no call is left at which more points would help"
+        return self._reason()
+
+    @property
+    def done(self) -> bool:
+        """Whether the interval is narrow enough, decides the threshold, or time is up."""
+        return self.found.gap <= self.epsilon or self._decided() or time.monotonic() > self.deadline
+
+    def _decided(self) -> bool:
+        if self.at_least is None:
+            return False
+        low, high = sorted((self.sign * self.found.low, self.sign * self.found.high))
+        return low >= self.at_least or high < self.at_least
+
+    def _reason(self) -> str:
+        if self.found.gap <= self.epsilon:
+            return "multi-exit: the interval is as narrow as asked"
+        return "the interval decides the threshold" if self._decided() else "the time is up"
+
+    def _try(self, trials: Trials) -> None:
+        """Trials as long as they help: until two batches have not cut the gap by a third."""
+        gaps = [np.inf] * 2
+        while True:
+            trials.run(_BATCH)
+            self.work["trials"] += _BATCH
+            self.work["points"] = float(trials.store.points.sum())
+            self.found.keep(self.problem, trials.upper(), trials.lower())
+            self._report()
+            gaps.append(self.found.gap)
+            if self.done or gaps[-1] > 0.67 * gaps[-3]:
+                return
+
+    def _solve_together(self, search: Search, rounds: int) -> tuple[Upper, Lower]:
+        """Rounds of solving all points together; returns the bounds of the last one."""
+        for _ in range(rounds):
+            upper, lower = search.round(self.found)
+            self.work["rounds"] += 1
+            self.work["points"] = float(sum(map(len, search.vectors)))
+            self._report()
+            if self.done or search.finished:
+                break
+        return upper, lower
+
+    def _report(self) -> None:
+        if self.callback is not None:
+            low, high = sorted((self.sign * self.found.low, self.sign * self.found.high))
+            self.callback(low, high, self.work)

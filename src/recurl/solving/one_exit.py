@@ -1,0 +1,65 @@
+"""1-exit models: the optimum as an interval that holds, by three methods."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+from recurl.solving.one_exit_bounds import step_bounds
+from recurl.solving.one_exit_improper import solve_improper
+from recurl.solving.one_exit_iteration import DENSE
+from recurl.solving.one_exit_kernel import greatest_sum
+from recurl.solving.one_exit_search import Search
+from recurl.solving.one_exit_system import System
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.solving.one_exit_search import Callback
+    from recurl.solving.question import Question
+    from recurl.solving.solution import Solution
+
+_QUICK = 0.9
+"""Greatest sum of weights of an action with which sweeps are as quick as anything."""
+
+
+def solve_one_exit(
+    model: RMDP,
+    question: Question,
+    epsilon: float,
+    *,
+    method: str = "auto",
+    at_least: float | None = None,
+    callback: Callback | None = None,
+) -> Solution:
+    """The optimum of a 1-exit model, in an interval of width epsilon at the start.
+
+    Args:
+        model: A 1-exit model.
+        question: What is asked.
+        epsilon: Greatest width of the interval at the start, absolute.
+        method: ``"policy-iteration"``, ``"value-iteration"``, ``"linear-program"`` or ``"auto"``.
+        at_least: Stop as soon as the interval tells whether the optimum reaches this threshold.
+        callback: Told of every interval on the way.
+
+    Raises:
+        NotProperError: Some policy is not proper, and no infinite value follows from that.
+    """
+    began = time.perf_counter()
+    system = System.of(model, question)
+    steps = step_bounds(system)
+    if steps is None:
+        return solve_improper(model, question, began)
+    picked, reason = _pick(system) if method == "auto" else (method, "as asked")
+    search = Search(system, steps, picked)
+    reason += search.run(epsilon, math.nan if at_least is None else at_least, callback)
+    return search.solution(reason, began)
+
+
+def _pick(system: System) -> tuple[str, str]:
+    """The method for a system, and why."""
+    largest, count = int(system.block_sizes.max()), len(system.block_sizes)
+    shape = f"{system.n_rows} states in {count} blocks, the largest of {largest}"
+    if largest > DENSE and greatest_sum(system.equations) <= _QUICK:
+        return "value-iteration", f"{shape}, and every action stops soon"
+    return "policy-iteration", shape

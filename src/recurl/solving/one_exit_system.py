@@ -1,0 +1,108 @@
+"""A 1-exit model and a question as equations without calls."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recurl.model.graph_kernel import strong_components
+from recurl.model.tables import CALL
+from recurl.solving.one_exit_kernel import (
+    UNIT,
+    Equations,
+    closed_probabilities,
+    equation_graph,
+    expected_rewards,
+    reduce_rows,
+)
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats, Ints
+    from recurl.solving.one_exit_kernel import Indices
+    from recurl.solving.question import Question
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """The optimality equations of a 1-exit model, negated if the least total is asked for.
+
+    ``x(exit) = 0``, ``x(call) = x(entry) + x(return port)``, else
+    ``x(q) = max_a sum p (r + x(q'))``; calls are substituted, so that only states have a row.
+
+    Attributes:
+        model: The model.
+        question: What is asked of it.
+        equations: The rows, block by block.
+        vertex: Vertex of each row.
+        row: Row of each vertex, -1 at exits and call ports.
+        gain: Expected reward of each action, in the order of rows.
+        size: Greatest reward of each action, in absolute value.
+    """
+
+    model: RMDP
+    question: Question
+    equations: Equations
+    vertex: Ints
+    row: Ints
+    gain: Floats
+    size: Floats
+
+    @classmethod
+    def of(cls, model: RMDP, question: Question) -> System:
+        """Order the states by blocks that depend on each other, and write down their rows."""
+        t = model.tables
+        label, _ = strong_components(*equation_graph(t))
+        order = np.argsort(label, kind="stable").astype(np.int32)
+        order = order[t.states[order]]
+        row = np.full(t.n_vertices, -1, np.int32)
+        row[order] = np.arange(len(order), dtype=np.int32)
+        # Where floats are the exact numbers, sums may deviate from 1 a little.
+        prob = closed_probabilities(t) if model.exact.binary else t.prob
+        begins = np.flatnonzero(np.diff(label[order], prepend=-1))
+        equations = Equations(
+            *reduce_rows(t, order, row, prob), np.append(begins, len(order)).astype(np.int32)
+        )
+        gain, size = expected_rewards(t, order, prob, question.transition_rewards(t))
+        return cls(model, question, equations, order, row, gain, size)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of states."""
+        return len(self.vertex)
+
+    @property
+    def block_sizes(self) -> Ints:
+        """Number of rows of each block."""
+        sizes: Ints = np.diff(self.equations.block_start)
+        return sizes
+
+    def by_vertex(self, x: Floats, direction: float) -> Floats:
+        """Values of all vertices from values of rows; sums are rounded towards ``direction``."""
+        t = self.model.tables
+        values = np.where(self.row >= 0, x[self.row], 0.0)
+        calls = np.flatnonzero(t.vertex_kind == CALL)
+        returns = t.box_return[t.vertex_box[calls]]
+        values[calls] = np.nextafter(values[t.entry_of_call(calls)] + values[returns], direction)
+        return values
+
+    def at_start(self, x: Floats, direction: float) -> float:
+        """Value of the start from values of rows, rounded towards ``direction``."""
+        t = self.model.tables
+        first = t.component_start[t.start_component]
+        entries = x[self.row[first : first + len(t.start_prob)]]
+        worth = float(self.question.root_values(t)[0])
+        total = math.fsum([worth, *(t.start_prob * entries)])
+        if t.start_prob.tolist() == [1.0] and worth == 0.0:
+            return total
+        doubt = 4 * (len(entries) + 2) * UNIT * (abs(worth) + float(np.abs(entries).max()))
+        return total + math.copysign(doubt, direction)
+
+    def local_choice(self, choice: Indices) -> Ints:
+        """Action of every vertex, counted within it, from the chosen action of every row."""
+        local = np.zeros(self.model.tables.n_vertices, np.int32)
+        local[self.vertex] = choice - self.equations.action_start[:-1]
+        return local

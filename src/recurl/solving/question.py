@@ -1,0 +1,68 @@
+"""What is asked of a model: which reward to add up, what exits are worth, greatest or least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recurl.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats, Tables
+
+OBJECTIVES = ("max", "min")
+REWARDS = ("model", "steps", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An optimal expected total.
+
+    Attributes:
+        objective: ``"max"`` or ``"min"``.
+        rewards: What a transition pays: ``"model"`` its own reward, ``"steps"`` 1, ``"none"`` 0.
+        exit_values: What each exit of the start component is worth at the end of the run. With no
+            rewards and one exit worth 1, the total is the probability to leave by that exit.
+    """
+
+    objective: str = "max"
+    rewards: str = "model"
+    exit_values: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise UnknownNameError("objective", self.objective, OBJECTIVES)
+        if self.rewards not in REWARDS:
+            raise UnknownNameError("rewards", self.rewards, REWARDS)
+
+    @property
+    def sign(self) -> float:
+        """-1 if the least total is asked for: then rewards and values are negated throughout."""
+        return 1.0 if self.objective == "max" else -1.0
+
+    def transition_rewards(self, tables: Tables) -> Floats:
+        """Reward of each transition, negated if the least total is asked for."""
+        if self.rewards == "model":
+            return self.sign * tables.reward
+        return np.full(tables.n_transitions, self.sign * (self.rewards == "steps"))
+
+    def root_values(self, tables: Tables) -> Floats:
+        """Worth of each exit of the start component, negated if the least total is asked for."""
+        count = int(tables.n_exits[tables.start_component])
+        given = self.exit_values or (0.0,) * count
+        if len(given) != count:
+            raise ValueError(f"the start component has {count} exits, exit_values {len(given)}")
+        return self.sign * np.array(given, np.float64)
+
+    @classmethod
+    def leave_by(cls, model: RMDP, name: str, objective: str = "max") -> Question:
+        """The probability to leave by an exit of the start component, given by name."""
+        t = model.tables
+        first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])
+        exits = [model.local_name(first + k) for k in range(t.n_exits[t.start_component])]
+        if name not in exits:
+            raise UnknownNameError("exit of the start component", name, exits)
+        return cls(objective, "none", tuple(float(e == name) for e in exits))

@@ -1,0 +1,134 @@
+"""Rows of equations: what can happen at each place of a model, or of a model under a policy.
+
+A place is a vertex of the model, or a slot (vertex in a context) of a policy. Ports need no row of
+their own: a transition that calls names the entry that it lands at and the first of the return
+places, so that every place with a row stands for exactly one step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recurl.model.tables import CALLS, EXITS, STEP, Bytes, Floats, Ints
+from recurl.policy import RANDOM
+from recurl.simulation.chain import chain_of
+
+if TYPE_CHECKING:
+    from recurl.model.tables import Tables
+    from recurl.policy import Policy
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Rows(NamedTuple):
+    """Actions and transitions by place, in CSR form.
+
+    Attributes:
+        action_start: First action of each place; exits and call ports have none. ``[n + 1]``
+        transition_start: First transition of each action. ``[A + 1]``
+        prob: Probability of a transition. ``[T]``
+        reward: Reward of a transition. ``[T]``
+        move: STEP, CALLS or EXITS. ``[T]``
+        landing: Place where control lands, or the exit's *index*. ``[T]``
+        push: First return place of a call, else -1. ``[T]``
+        exits: Exit vertex left by; for a call the callee's first exit vertex; else -1. ``[T]``
+        n_returns: Number of exits of the component called, else 0. ``[T]``
+        n_exits: Number of exits of the component of each place. ``[n]``
+        start: Places at which a run may start.
+        start_prob: Their probabilities.
+    """
+
+    action_start: Ints
+    transition_start: Ints
+    prob: Floats
+    reward: Floats
+    move: Bytes
+    landing: Ints
+    push: Ints
+    exits: Ints
+    n_returns: Ints
+    n_exits: Ints
+    start: Ints
+    start_prob: Floats
+
+    @property
+    def size(self) -> int:
+        """Number of places."""
+        return len(self.n_exits)
+
+    @property
+    def row_place(self) -> Ints:
+        """Place of each transition."""
+        begins = self.transition_start[self.action_start]
+        return np.repeat(np.arange(self.size, dtype=np.int32), np.diff(begins))
+
+
+def rows_of_model(tables: Tables) -> Rows:
+    """All actions of all vertices; places are vertices."""
+    t = tables
+    first = t.component_start[t.start_component]
+    return _frozen(
+        t.action_start,
+        t.transition_start,
+        t.prob,
+        t.reward,
+        t.move,
+        t.landing,
+        _first_return(t),
+        *_exits(t),
+        t.n_exits[t.vertex_component],
+        (first + np.arange(len(t.start_prob))).astype(np.int32),
+        t.start_prob,
+    )
+
+
+def rows_of_policy(policy: Policy) -> Rows:
+    """The one row per place that a policy leaves; places are slots of the policy."""
+    t, chain = policy.model.tables, chain_of(policy)
+    i = chain.transition
+    filled = np.diff(chain.row_start) > 0
+    action_start = np.concatenate([[0], np.cumsum(filled)]).astype(np.int32)
+    begins = np.append(chain.row_start[:-1][filled], len(i)).astype(np.int32)
+    vertex = policy.slot_vertex
+    count = np.where(policy.actions == RANDOM, np.diff(t.action_start)[vertex], 1)
+    exits, n_returns = _exits(t)
+    return _frozen(
+        action_start,
+        begins,
+        t.prob[i] / np.repeat(count, np.diff(chain.row_start)),
+        chain.reward,
+        chain.move,
+        chain.landing,
+        chain.push,
+        exits[i],
+        n_returns[i],
+        t.n_exits[t.vertex_component[vertex]],
+        chain.start,
+        t.start_prob,
+    )
+
+
+def _frozen(*arrays: npt.NDArray[Any]) -> Rows:
+    """Read-only rows, whatever they come from: kernels are compiled once for all."""
+    copies = [np.ascontiguousarray(array).view() for array in arrays]
+    for copy in copies:
+        copy.setflags(write=False)
+    return Rows(*copies)
+
+
+def _first_return(t: Tables) -> Ints:
+    """First return port of the box that each transition enters, else -1."""
+    first = np.append(t.box_return, -1)
+    return first[t.move_box].astype(np.int32)
+
+
+def _exits(t: Tables) -> tuple[Ints, Ints]:
+    """Exit vertex of each transition, or the first one of the component called; and how many."""
+    callee = np.append(t.box_component, 0)[t.move_box]
+    first = t.component_start[callee] + t.n_entries[callee]
+    exits = np.where(t.move == STEP, -1, np.where(t.move == EXITS, t.target, first))
+    counts = np.where(t.move == CALLS, t.n_exits[callee], 0)
+    return exits.astype(np.int32), counts.astype(np.int32)

@@ -1,0 +1,100 @@
+"""A solution: an interval that contains the optimum, with its evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from recurl.errors import CertificateError
+from recurl.solving.question import Question
+
+if TYPE_CHECKING:
+    from recurl.model.certificate import Certificate
+    from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats
+    from recurl.policy import Policy
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What is known of the optimum from the start of a model.
+
+    Attributes:
+        model: The model that was solved.
+        question: What was asked of it.
+        lower: The optimum is at least this.
+        upper: The optimum is at most this.
+        method: How it was found.
+        reason: Why this method, or why no more is known.
+        policy: A policy that attains the lower end (the upper one if the least total was asked).
+        values_lower: Lower bounds by vertex with exits worth 0 (1-exit models), where asked for.
+        values_upper: Upper bounds by vertex, likewise.
+        work: What it took: iterations, points, pieces, ...
+        seconds: Time it took, certificate apart.
+    """
+
+    model: RMDP
+    question: Question
+    lower: float
+    upper: float
+    method: str
+    reason: str = ""
+    policy: Policy | None = None
+    values_lower: Floats | None = None
+    values_upper: Floats | None = None
+    work: Mapping[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    _certify: Callable[[], Certificate] | None = None
+
+    @property
+    def value(self) -> float:
+        """Middle of the interval, or its infinite end."""
+        if math.isinf(self.lower) or math.isinf(self.upper):
+            return self.lower if self.lower == self.upper else math.nan
+        return (self.lower + self.upper) / 2
+
+    @property
+    def gap(self) -> float:
+        """Width of the interval."""
+        return 0.0 if self.lower == self.upper else self.upper - self.lower
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Evidence of both ends that `recurl.verify` checks without trusting the solver."""
+        if self._certify is None:
+            raise CertificateError(f"there is no certificate for this answer: {self.reason}")
+        return self._certify()
+
+    def at_least(self, threshold: float) -> bool | None:
+        """Whether the optimum reaches a threshold; None if the interval does not decide it."""
+        if self.lower >= threshold:
+            return True
+        return False if self.upper < threshold else None
+
+    def __str__(self) -> str:
+        best = "greatest" if self.question.objective == "max" else "least"
+        work = ", ".join(f"{count:g} {what}" for what, count in self.work.items())
+        parts = [
+            f"{self.model.name}: the {best} expected {_what(self.question)} is {self._interval()}",
+            f"Method: {self.method}" + (f" ({self.reason})" if self.reason else ""),
+            f"{work} in {self.seconds:.3g} s" if work else f"{self.seconds:.3g} s",
+        ]
+        if self.policy is not None:
+            parts.append(f"Attained by a policy that is {self.policy.kind}")
+        return ". ".join(parts) + "."
+
+    def _interval(self) -> str:
+        if self.lower == self.upper:
+            return f"{self.lower:.10g}"
+        return f"in [{self.lower:.10g}, {self.upper:.10g}], width {self.gap:.2g}"
+
+
+def _what(question: Question) -> str:
+    if question.rewards == "steps":
+        return "number of steps"
+    if question.rewards == "none":
+        return "worth of the exit reached"
+    return "total reward"

@@ -1,0 +1,379 @@
+"""The independent checker of certificates: exact arithmetic, nothing from the solvers.
+
+Every number of a certificate is a binary float, hence a whole number of units 2**-K for one K; the
+model's own numbers are fractions. All inequalities are checked in whole numbers, after scaling.
+With F the operator of the optimality equations, U >= F(U) and L <= F(L) imply that the optimum
+lies between L and U *on a proper model*, and the step bounds d prove that the model is proper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from recurl.errors import CertificateError
+from recurl.model.tables import CALL, EXIT
+
+if TYPE_CHECKING:
+    from recurl.model.certificate import Certificate, Piece, Point
+    from recurl.model.rmdp import RMDP
+
+_KINDS = (("max", "min"), ("model", "steps", "none"))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a certificate proves.
+
+    Attributes:
+        lower: The optimum is at least this, or None if nothing is claimed.
+        upper: The optimum is at most this, or None if nothing is claimed.
+        steps: Every policy ends within this expected number of steps from the start.
+        checked: How many inequalities were checked.
+    """
+
+    lower: float | None
+    upper: float | None
+    steps: float
+    checked: int
+
+    def __str__(self) -> str:
+        low = "-inf" if self.lower is None else repr(self.lower)
+        high = "inf" if self.upper is None else repr(self.upper)
+        return (
+            f"proved: the optimum lies in [{low}, {high}], and every policy ends within "
+            f"{self.steps:.6g} expected steps ({self.checked} inequalities, all exact)"
+        )
+
+
+def verify(model: RMDP, certificate: Certificate) -> Verdict:
+    """Check a certificate against a model, in exact arithmetic.
+
+    Raises:
+        CertificateError: Names the first inequality that does not hold, or what is malformed.
+
+    Example:
+        >>> import recurl
+        >>> model = recurl.zoo.cloud(exits=1)
+        >>> verdict = recurl.verify(model, recurl.solve(model).certificate)
+        >>> abs(verdict.lower + 5.3425) < 1e-6
+        True
+    """
+    return _Checker(model, certificate).verdict()
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An action in whole numbers: all fractions times their common denominator ``scale``."""
+
+    scale: int
+    reward: int
+    edges: tuple[tuple[int, int], ...]  # (probability, vertex)
+
+
+class _Checker:
+    """One certificate under check; vertices are the model's, numbers whole."""
+
+    def __init__(self, model: RMDP, certificate: Certificate) -> None:
+        self.model, self.tables, self.given = model, model.tables, certificate
+        self.sign = 1 if certificate.objective == "max" else -1
+        self.checked = 0
+
+    def verdict(self) -> Verdict:
+        self._check_form()
+        self.unit = 1 << max((_binary_places(x) for x in self._numbers()), default=0)
+        self.rows: dict[int, _Row] = {}
+        self._check_steps()
+        for i, point in enumerate(self.given.points):
+            self._check_point(i, point)
+        for i, piece in enumerate(self.given.pieces):
+            self._check_piece(i, piece)
+        root = [Fraction(self.sign * x) for x in self._root()]
+        # For the least total everything is negated: the claim above becomes the one below.
+        above, below = (self.given.upper, self.given.lower)[:: self.sign]
+        if above is not None:
+            self._require(self._start_above(root) <= self.sign * Fraction(above), "the upper claim")
+        if below is not None:
+            self._require(self._start_below(root) >= self.sign * Fraction(below), "the lower claim")
+        return Verdict(self.given.lower, self.given.upper, self._start_steps(), self.checked)
+
+    # Form: everything that is indexed below exists.
+
+    def _check_form(self) -> None:
+        given, t = self.given, self.tables
+        if given.model != self.model.fingerprint:
+            raise CertificateError(f"the certificate is for another model than {self.model.name}")
+        if given.objective not in _KINDS[0] or given.rewards not in _KINDS[1]:
+            raise CertificateError(f"unknown question {given.objective!r} of {given.rewards!r}")
+        if not all(math.isfinite(x) for x in self._numbers()):
+            raise CertificateError("a number is not finite")
+        entries = int(t.n_entries[t.start_component])
+        self._form(len(given.steps) == t.n_vertices, "steps: one number per vertex")
+        exits = int(t.n_exits[t.start_component])
+        self._form(len(given.exit_values) in (0, exits), "exit_values: one per exit, or none")
+        for i, point in enumerate(given.points):
+            self._check_point_form(i, point)
+        for i, piece in enumerate(given.pieces):
+            self._check_piece_form(i, piece)
+        above, below = (given.upper, given.lower)[:: self.sign]
+        if above is not None:
+            self._form(len(given.start_points) == entries, "start_points: one per start entry")
+            for mix in given.start_points:
+                self._check_mix(mix, t.start_component, "start_points")
+        if below is not None:
+            self._form(len(given.start_pieces) == entries, "start_pieces: one per start entry")
+            for number in given.start_pieces:
+                self._check_reference(number, given.pieces, t.start_component, "start_pieces")
+
+    def _form(self, holds: bool, what: str) -> None:
+        if not holds:
+            raise CertificateError(f"malformed certificate: {what}")
+
+    def _check_point_form(self, i: int, point: Point) -> None:
+        vertices = self._block(f"point {i}", point.component)
+        self._form(len(point.values) == len(vertices), f"point {i}: one value per vertex")
+        calls = [v for v in vertices if self.tables.vertex_kind[v] == CALL]
+        self._form(len(point.calls) == len(calls), f"point {i}: one mix of points per call port")
+        for mix, call in zip(point.calls, calls, strict=True):
+            self._check_mix(mix, self._callee(call), f"point {i}")
+
+    def _check_mix(self, mix: Sequence[tuple[int, float]], component: int, place: str) -> None:
+        self._form(len(mix) > 0, f"{place}: an empty mix of points")
+        for j, _ in mix:
+            self._check_reference(j, self.given.points, component, place)
+
+    def _check_piece_form(self, i: int, piece: Piece) -> None:
+        t = self.tables
+        vertices = self._block(f"piece {i}", piece.component)
+        exits = int(t.n_exits[piece.component])
+        sizes = (len(piece.actions), len(piece.rewards), len(piece.weights or piece.rewards))
+        self._form(set(sizes) == {len(vertices)}, f"piece {i}: one of each per vertex")
+        # With one exit, R + p.v + (1 - p) min v is R + v whatever p is, so there is none to give.
+        self._form((piece.weights is None) == (exits == 1), f"piece {i}: weights or one exit")
+        for row in piece.weights or ():
+            self._form(len(row) == exits, f"piece {i}: one weight per exit")
+        calls = [v for v in vertices if t.vertex_kind[v] == CALL]
+        self._form(len(piece.calls) == len(calls), f"piece {i}: one piece per call port")
+        for j, call in zip(piece.calls, calls, strict=True):
+            self._check_reference(j, self.given.pieces, self._callee(call), f"piece {i}")
+        for v, action in zip(vertices, piece.actions, strict=True):
+            count = int(t.action_start[v + 1] - t.action_start[v])
+            self._form(count == 0 or 0 <= action < count, f"piece {i}: no action {action}")
+
+    def _block(self, place: str, component: int) -> range:
+        self._form(0 <= component < self.tables.n_components, f"{place}: no such component")
+        start = self.tables.component_start
+        return range(int(start[component]), int(start[component + 1]))
+
+    def _check_reference(
+        self, number: int, among: Sequence[Point] | Sequence[Piece], component: int, place: str
+    ) -> None:
+        known = 0 <= number < len(among) and among[number].component == component
+        self._form(known, f"{place}: refers to {number}, which is not one of that component")
+
+    def _callee(self, call: int) -> int:
+        return int(self.tables.box_component[self.tables.vertex_box[call]])
+
+    def _numbers(self) -> Iterator[float]:
+        given = self.given
+        yield from given.steps
+        yield from given.exit_values
+        yield from (x for x in (given.lower, given.upper) if x is not None)
+        for point in given.points:
+            yield from point.values
+        for mix in (m for p in given.points for m in p.calls):
+            yield from (weight for _, weight in mix)
+        yield from (weight for mix in given.start_points for _, weight in mix)
+        for piece in given.pieces:
+            yield from piece.rewards
+            yield from (weight for row in piece.weights or () for weight in row)
+
+    def _root(self) -> Sequence[float]:
+        exits = int(self.tables.n_exits[self.tables.start_component])
+        return self.given.exit_values or [0.0] * exits
+
+    # Exact numbers
+
+    def _whole(self, number: float) -> int:
+        numerator, denominator = float(number).as_integer_ratio()
+        return numerator * (self.unit // denominator)
+
+    def _row(self, action: int) -> _Row:
+        if action not in self.rows:
+            self.rows[action] = self._make_row(action)
+        return self.rows[action]
+
+    def _make_row(self, action: int) -> _Row:
+        t, exact = self.tables, self.model.exact
+        edges = range(int(t.transition_start[action]), int(t.transition_start[action + 1]))
+        probs = [exact.prob(i) for i in edges]
+        reward = Fraction(0)
+        if self.given.rewards == "model":
+            reward = sum((p * exact.reward(i) for p, i in zip(probs, edges, strict=True)), reward)
+        elif self.given.rewards == "steps":
+            reward = Fraction(1)
+        scale = math.lcm(reward.denominator, *(p.denominator for p in probs))
+        pairs = ((int(p * scale), int(t.target[i])) for p, i in zip(probs, edges, strict=True))
+        return _Row(scale, self.sign * int(reward * scale), tuple(pairs))
+
+    def _require(self, holds: bool, what: str) -> None:
+        self.checked += 1
+        if not holds:
+            raise CertificateError(f"not proved: {what} does not hold")
+
+    def _actions(self, vertex: int) -> range:
+        start = self.tables.action_start
+        return range(int(start[vertex]), int(start[vertex + 1]))
+
+    def _name(self, vertex: int) -> str:
+        return self.model.vertex_name(vertex)
+
+    def _ports(self, call: int) -> tuple[int, int, int, int]:
+        """Entry called, first return port, first exit and number of exits of the callee."""
+        t = self.tables
+        box = int(t.vertex_box[call])
+        callee = int(t.box_component[box])
+        entry = int(t.component_start[callee] + t.vertex_port[call])
+        first_exit = int(t.component_start[callee] + t.n_entries[callee])
+        return entry, int(t.box_return[box]), first_exit, int(t.n_exits[callee])
+
+    # Steps: d >= 0; d >= 1 + sum p d'; d(call) >= d(en) + max (d(ret) - d(ex)); some exit at 0
+
+    def _check_steps(self) -> None:
+        t = self.tables
+        d = [self._whole(x) for x in self.given.steps]
+        for c in range(t.n_components):
+            first = int(t.component_start[c] + t.n_entries[c])
+            exits = d[first : first + int(t.n_exits[c])]
+            self._require(
+                min(exits) == 0, f"steps: an exit at 0 in {self.model.names.components[c]}"
+            )
+        for v in range(t.n_vertices):
+            place = f"steps at {self._name(v)}"
+            self._require(d[v] >= 0, place)
+            if t.vertex_kind[v] == CALL:
+                entry, ret, first, count = self._ports(v)
+                worst = max(d[ret + k] - d[first + k] for k in range(count))
+                self._require(d[v] >= d[entry] + worst, place)
+            for action in self._actions(v):
+                row = self._row(action)
+                after = sum(p * d[target] for p, target in row.edges)
+                self._require(row.scale * d[v] >= row.scale * self.unit + after, place)
+
+    # Points: w >= F(w) at every stored vector of exit values
+
+    def _check_point(self, i: int, point: Point) -> None:
+        first = int(self.tables.component_start[point.component])
+        w = {first + k: self._whole(x) for k, x in enumerate(point.values)}
+        mixes = iter(point.calls)
+        for v, value in w.items():
+            place = f"point {i} at {self._name(v)}"
+            if self.tables.vertex_kind[v] == CALL:
+                _, ret, _, count = self._ports(v)
+                outside = [Fraction(w[ret + k], self.unit) for k in range(count)]
+                entry = int(self.tables.vertex_port[v])
+                above = self._mixed(next(mixes), entry, outside, place)
+                self._require(Fraction(value, self.unit) >= above, place)
+            for action in self._actions(v):
+                row = self._row(action)
+                after = row.reward * self.unit + sum(p * w[target] for p, target in row.edges)
+                self._require(row.scale * value >= after, place)
+
+    def _mixed(
+        self, mix: Sequence[tuple[int, float]], entry: int, outside: Sequence[Fraction], place: str
+    ) -> Fraction:
+        """sum_j l_j w_j(en) + max_ex (outside[ex] - sum_j l_j v_j[ex])."""
+        weights = [Fraction(weight) for _, weight in mix[:-1]]
+        weights.append(1 - sum(weights, Fraction(0)))
+        self._require(min(weights) >= 0, f"{place}: a weight >= 0")
+        points = [self.given.points[j] for j, _ in mix]
+        first = int(self.tables.n_entries[points[0].component])
+        inside = [
+            sum(w * Fraction(p.values[k]) for w, p in zip(weights, points, strict=True))
+            for k in (entry, *range(first, first + len(outside)))
+        ]
+        spread = max(out - into for out, into in zip(outside, inside[1:], strict=True))
+        return inside[0] + spread
+
+    def _start_above(self, root: Sequence[Fraction]) -> Fraction:
+        total = Fraction(0)
+        for entry, mix in enumerate(self.given.start_points):
+            weight = self.model.exact.start(entry)
+            total += weight * self._mixed(mix, entry, root, "start") if weight else 0
+        return total
+
+    # Pieces: R + p.v + (1 - sum p) min v is at most what its own choices give
+
+    def _check_piece(self, i: int, piece: Piece) -> None:
+        t = self.tables
+        first, exits = int(t.component_start[piece.component]), int(t.n_exits[piece.component])
+        reward = {first + k: self._whole(x) for k, x in enumerate(piece.rewards)}
+        weight = {v: self._weights(piece, v - first) for v in reward}
+        calls = iter(piece.calls)
+        for v in reward:
+            place = f"piece {i} at {self._name(v)}"
+            self._require(min(weight[v]) >= 0 and sum(weight[v]) <= self.unit, place)
+            if t.vertex_kind[v] == EXIT:
+                own = int(t.vertex_port[v])
+                fits = all(w <= (self.unit if k == own else 0) for k, w in enumerate(weight[v]))
+                self._require(reward[v] <= 0 and fits, place)
+            elif t.vertex_kind[v] == CALL:
+                self._check_piece_call(v, self.given.pieces[next(calls)], reward, weight, place)
+            else:
+                row = self._row(self._actions(v)[piece.actions[v - first]])
+                after = row.reward * self.unit + sum(p * reward[q] for p, q in row.edges)
+                self._require(row.scale * reward[v] <= after, place)
+                for k in range(exits if exits > 1 else 0):
+                    reached = sum(p * weight[q][k] for p, q in row.edges)
+                    self._require(row.scale * weight[v][k] <= reached, place)
+
+    def _check_piece_call(
+        self,
+        v: int,
+        callee: Piece,
+        reward: dict[int, int],
+        weight: dict[int, list[int]],
+        place: str,
+    ) -> None:
+        """R <= R_c + sum p_c R_ret + rho min R_ret;  p <= sum p_c p_ret."""
+        entry, ret, _, count = self._ports(v)
+        local = entry - int(self.tables.component_start[callee.component])
+        inner = self._weights(callee, local)
+        outside = [reward[ret + k] for k in range(count)]
+        after = sum(p * r for p, r in zip(inner, outside, strict=True))
+        after += (self.unit - sum(inner)) * min(outside)
+        own = self.unit * (reward[v] - self._whole(callee.rewards[local]))
+        self._require(own <= after, place)
+        for k in range(len(weight[v]) if len(weight[v]) > 1 else 0):
+            reached = sum(p * weight[ret + j][k] for j, p in enumerate(inner))
+            self._require(self.unit * weight[v][k] <= reached, place)
+
+    def _weights(self, piece: Piece, local: int) -> list[int]:
+        if piece.weights is None:
+            return [self.unit]
+        return [self._whole(x) for x in piece.weights[local]]
+
+    def _start_below(self, root: Sequence[Fraction]) -> Fraction:
+        total = Fraction(0)
+        for entry, number in enumerate(self.given.start_pieces):
+            piece = self.given.pieces[number]
+            weights = [Fraction(w, self.unit) for w in self._weights(piece, entry)]
+            value = Fraction(piece.rewards[entry]) + (1 - sum(weights)) * min(root)
+            value += sum(w * v for w, v in zip(weights, root, strict=True))
+            total += self.model.exact.start(entry) * value
+        return total
+
+    def _start_steps(self) -> float:
+        first = int(self.tables.component_start[self.tables.start_component])
+        entries = range(len(self.tables.start_prob))
+        return float(
+            sum(self.model.exact.start(e) * Fraction(self.given.steps[first + e]) for e in entries)
+        )
+
+
+def _binary_places(number: float) -> int:
+    """Digits after the binary point."""
+    return float(number).as_integer_ratio()[1].bit_length() - 1

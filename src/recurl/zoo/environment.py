@@ -1,0 +1,38 @@
+"""Zoo models as Gymnasium environments, made by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recurl.env.model_env import ModelEnv
+from recurl.zoo.registry import make
+
+
+class ZooEnv(ModelEnv):
+    """A zoo model as an environment; what ``gymnasium.make("recurl/...")`` makes.
+
+    Only names and numbers go in, so that it can be made anew in another process, as
+    ``gymnasium.make_vec(..., vectorization_mode="async")`` does.
+
+    Args:
+        zoo_name: Name of the model in the zoo.
+        observation: See `ModelEnv`.
+        render_mode: See `ModelEnv`.
+        masked: See `ModelEnv`.
+        parameters: Parameters of the model.
+
+    Example:
+        >>> ZooEnv("gambler", p=0.25).model
+        <RMDP gambler: 1 component, 6 vertices, 1-exit, recursive>
+    """
+
+    def __init__(
+        self,
+        zoo_name: str,
+        observation: str = "index",
+        render_mode: str | None = None,
+        *,
+        masked: str = "wrap",
+        **parameters: Any,
+    ) -> None:
+        super().__init__(make(zoo_name, **parameters), observation, render_mode, masked=masked)

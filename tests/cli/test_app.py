@@ -1,0 +1,143 @@
+"""The command as a whole: help, version, errors and exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from recurl.cli import app as application
+from recurl.cli.app import VERBS
+from recurl.errors import LimitError
+from recurl.version import __version__
+
+from .conftest import Run
+
+COMMAND = [sys.executable, "-W", "error", "-m", "recurl"]
+
+
+def test_help_lists_every_verb_with_a_whole_sentence(run: Run) -> None:
+    text = run("--help").stdout
+    listed = text.partition("Commands:")[2].partition("Examples:")[0].split("\n")
+    lines = {line.split()[0]: line for line in listed if line.strip()}
+    assert list(lines) == list(VERBS)
+    assert all(line.endswith(".") and not line.endswith("...") for line in lines.values())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_examples_and_json(verb: str, run: Run) -> None:
+    text = run(verb, "--help").stdout
+    assert f"Usage: recurl {verb}" in text
+    assert f"Examples:\n    recurl {verb}" in text or "Examples:\n    recurl solve" in text
+    assert "--json" in text
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").stdout == f"recurl {__version__}\n"
+
+
+def test_no_arguments_show_the_help(run: Run) -> None:
+    result = run(code=2)
+    assert "Usage: recurl" in result.output
+
+
+def test_an_unknown_verb_is_answered_with_a_close_one(run: Run) -> None:
+    assert "Did you mean 'simulate'?" in run("simulat", "cloud", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (LimitError("too large"), 1, "Error: too large\n"),
+        (PermissionError(13, "Permission denied", "x"), 1, "Permission denied: 'x'\n"),
+        (MemoryError("Unable to allocate 3 PiB"), 1, "Error: Unable to allocate 3 PiB\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_an_error_is_one_message(
+    error: BaseException,
+    code: int,
+    message: str,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("recurl.zoo.names", fail)
+    result = run("zoo", code=code)
+    assert result.stdout == ""
+    assert result.stderr.endswith(message)
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.splitlines()) == (1 if message else 0)
+
+
+def test_a_bug_keeps_its_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recurl.zoo.names", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run("zoo", code=1)
+
+
+def test_a_module_can_be_run_and_says_its_name() -> None:
+    done = subprocess.run([*COMMAND, "check", "cloud"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0].split() == ["cloud", "valid"]
+    assert done.stderr == ""
+
+
+def test_output_that_nobody_reads_ends_quietly() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [*COMMAND, "describe", "palindrome", "--all"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_ctrl_c_ends_quietly() -> None:
+    command = [*COMMAND, "simulate", "gambler", "p=0.499", "--episodes", "5000000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60)
+    assert (process.returncode, out, error) == (130, "", "")
+
+
+def test_an_ascii_terminal_gets_other_characters() -> None:
+    done = subprocess.run(
+        [*COMMAND, "describe", "cloud"],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.isascii()
+    assert b"reliable" in done.stdout
+
+
+def test_colour_is_for_terminals_only() -> None:
+    command = [*COMMAND, "check", "cloud"]
+    plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    done = subprocess.run(command, env=plain, capture_output=True, text=True, check=True)
+    assert "\x1b" not in done.stdout
+
+
+def test_verbs_load_no_heavy_package_before_they_run() -> None:
+    script = (
+        "import sys, recurl.cli.app\n"
+        "heavy = {'rich', 'numba', 'scipy', 'yaml', 'jax', 'matplotlib', 'msgspec'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_file_of_a_verb_is_listed() -> None:
+    folder = Path(application.__file__).parent
+    verbs = {path.stem for path in folder.glob("*.py") if "\nEXAMPLES = " in path.read_text()}
+    assert verbs == set(VERBS)

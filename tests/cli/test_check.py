@@ -1,0 +1,117 @@
+"""``recurl check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .conftest import Run, RunJson
+
+WRONG = """\
+recurl: 1
+name: wrong
+components:
+  A:
+    entries: in
+    exits: out
+    boxes: {again: B}
+    vertices:
+      in:
+        go: {to: {out: 0.5, nowhere: 0.4}}
+      again.out:
+        up: {to: out}
+"""
+
+ODD = """\
+recurl: 1
+name: odd
+components:
+  A:
+    entries: in
+    exits: out
+    vertices:
+      in:
+        go: {to: out}
+      island:
+        swim: {to: island}
+"""
+
+
+def test_a_valid_model_shows_its_kind_and_sizes(run: Run) -> None:
+    lines = dict(line.split(maxsplit=1) for line in run("check", "cloud").stdout.splitlines())
+    assert lines == {
+        "cloud": "valid",
+        "kind": "multi-exit, recursive",
+        "size": "3 components, 24 vertices, 7 boxes, 16 actions, 19 transitions",
+        "start": "T.u1",
+        "diameter": lines["diameter"],
+        "warnings": "none",
+    }
+    assert float(lines["diameter"]) == 6
+
+
+def test_machines_get_the_same(run_json: RunJson) -> None:
+    assert run_json("check", "cloud", "exits=1") == {
+        "model": "cloud",
+        "valid": True,
+        "kind": {"one_exit": True, "deterministic": False, "hierarchical": False},
+        "components": 3,
+        "vertices": 20,
+        "boxes": 7,
+        "actions": 12,
+        "transitions": 15,
+        "start": {"T.u1": 1.0},
+        "diameter": 6.0,
+        "problems": [],
+        "warnings": [],
+    }
+
+
+def test_an_invalid_model_shows_every_problem(run: Run, run_json: RunJson) -> None:
+    Path("wrong.yaml").write_text(WRONG)
+    result = run("check", "wrong.yaml", code=1)
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: wrong.yaml: ")
+    assert "nowhere" in result.stderr
+    assert "'B'" in result.stderr or " B" in result.stderr
+    data = run_json("check", "wrong.yaml", code=1)
+    assert data["valid"] is False
+    assert len(data["problems"]) >= 2
+    assert all(problem["message"] for problem in data["problems"])
+    assert 10 in [problem["line"] for problem in data["problems"]]
+
+
+def test_all_of_many_problems_are_shown(run: Run) -> None:
+    vertices = "\n".join(f"      n{i}: {{go: {{to: m{i}}}}}" for i in range(60))
+    head = "recurl: 1\ncomponents:\n  A:\n    entries: in\n    exits: out\n    vertices:\n"
+    Path("many.yaml").write_text(f"{head}      in: {{go: {{to: out}}}}\n{vertices}\n")
+    error = run("check", "many.yaml", code=1).stderr
+    assert "60 problems" in error
+    assert all(f"m{i}" in error for i in range(60))
+
+
+def test_warnings_do_not_make_a_model_invalid(run: Run, run_json: RunJson) -> None:
+    Path("odd.yaml").write_text(ODD)
+    text = run("check", "odd.yaml").stdout
+    assert "vertex island: no run can visit it" in text
+    (warning,) = run_json("check", "odd.yaml")["warnings"]
+    assert warning["place"] == "component A, vertex island"
+
+
+def test_a_wrong_command_line_is_not_an_invalid_model(run: Run) -> None:
+    assert "Did you mean 'cloud'?" in run("check", "clowd", code=2).stderr
+    assert "no such file" in run("check", "none.yaml", code=2).stderr
+    assert "exits" in run("check", "cloud", "exits=5", code=2).stderr
+    assert "MODEL" in run("check", code=2).stderr
+
+
+def test_damaged_files_get_one_clear_error(run: Run) -> None:
+    for name, content in {
+        "binary.yaml": b"\x00\x01\x02\xff",
+        "half.json": b'{"recurl": 1, "components": {"A"',
+        "empty.yaml": b"",
+        "list.yaml": b"- 1\n- 2\n",
+    }.items():
+        Path(name).write_bytes(content)
+        error = run("check", name, code=1).stderr
+        assert error.startswith(f"Error: {name}: 1 problem:")
+        assert len(error.splitlines()) == 2

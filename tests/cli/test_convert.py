@@ -1,0 +1,34 @@
+"""``recurl convert``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recurl.model.document import load
+from recurl.zoo import cloud
+
+from .conftest import Run, RunJson
+
+
+def test_a_model_goes_round_through_both_formats(run: Run) -> None:
+    assert run("convert", "cloud", "exits=1", "a.yaml").stdout == "cloud written to a.yaml\n"
+    run("convert", "a.yaml", "b.json")
+    run("convert", "b.json", "c.yml")
+    assert Path("b.json").read_text().startswith("{")
+    assert Path("c.yml").read_text() == Path("a.yaml").read_text()
+    assert load("c.yml") == load("b.json") == cloud(exits=1)
+
+
+def test_machines_get_the_fingerprint(run_json: RunJson) -> None:
+    assert run_json("convert", "cloud", "a.json") == {
+        "model": "cloud",
+        "file": "a.json",
+        "fingerprint": cloud().fingerprint,
+    }
+
+
+def test_a_target_that_cannot_be_is_refused(run: Run) -> None:
+    assert "must end in .yaml" in run("convert", "cloud", "a.txt", code=2).stderr
+    assert "come last" in run("convert", "cloud", "a.yaml", "exits=1", code=2).stderr
+    assert "no folder" in run("convert", "cloud", "nowhere/a.yaml", code=2).stderr
+    assert list(Path.cwd().iterdir()) == []

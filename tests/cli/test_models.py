@@ -1,0 +1,81 @@
+"""MODEL and KEY=VALUE: zoo names, files, and what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recurl.cli.models import read_model
+from recurl.cli.output import UsageError
+from recurl.errors import DocumentError, UnknownNameError
+from recurl.model.document import dump
+from recurl.zoo import cloud, spelunking
+
+
+def test_a_name_with_parameters_is_a_model_of_the_zoo() -> None:
+    assert read_model("cloud") == cloud()
+    assert read_model("cloud", ["exits=1"]) == cloud(exits=1)
+    assert read_model("spelunking", ["trap=0.9", "discount=1/2"]) == spelunking(
+        trap=0.9, discount="1/2"
+    )
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.json", "c.yml"):
+        dump(cloud(), tmp_path / name)
+        assert read_model(str(tmp_path / name)) == cloud()
+
+
+def test_a_path_names_a_file_even_if_the_zoo_knows_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dump(cloud(exits=1), "cloud.yaml")
+    Path("cloud.yaml").rename("cloud")
+    assert read_model("cloud") == cloud()
+    assert read_model("./cloud") == cloud(exits=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("clowd", [], "Unknown model 'clowd'. Did you mean 'cloud'?"),
+        ("spelunking", ["tarp=0.9"], "parameter of spelunking 'tarp'. Did you mean 'trap'?"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_a_close_one(
+    name: str, parameters: list[str], message: str
+) -> None:
+    with pytest.raises(UnknownNameError, match=message.replace("?", r"\?")):
+        read_model(name, parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("cloud", ["1"], "'1' is no parameter of cloud"),
+        ("cloud", ["exits=3"], "exits"),
+        ("cloud", ["exits=many"], "exits"),
+        ("cloud", ["exits=1", "exits=2"], "twice"),
+        ("gambler", ["p=2"], "p must be in"),
+        ("nothing.yaml", [], "nothing.yaml: there is no such file"),
+        ("no/such/model", [], "there is no such file"),
+    ],
+)
+def test_a_wrong_word_is_a_usage_error(name: str, parameters: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read_model(name, parameters)
+
+
+def test_a_file_takes_no_parameters(tmp_path: Path) -> None:
+    dump(cloud(), tmp_path / "a.yaml")
+    with pytest.raises(UsageError, match="files take no parameters: exits=1"):
+        read_model(str(tmp_path / "a.yaml"), ["exits=1"])
+
+
+def test_a_damaged_file_is_a_document_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"\x00\xff\xfe binary")
+    with pytest.raises(DocumentError, match=r"a\.yaml"):
+        read_model(str(path))

@@ -1,0 +1,73 @@
+"""``recurl solve``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from recurl.policy import Policy
+from recurl.zoo import cloud
+
+from .conftest import Run, RunJson
+
+
+def test_the_optimum_of_cloud(run: Run, run_json: RunJson) -> None:
+    data = run_json("solve", "cloud", "exits=1")
+    assert data["lower"] <= -5.3425 + 1e-9
+    assert data["upper"] >= -5.3425 - 1e-9
+    assert data["upper"] - data["lower"] <= 1e-6
+    assert data["choices"] == {"T.u1": ["divide"], "S.u3": ["reliable"]}
+    assert data["policy"]["kind"] == "stackless"
+    text = run("solve", "cloud", "exits=1").stdout
+    assert "greatest expected total reward" in text
+    assert ["S.u3", "reliable"] in [line.split() for line in text.splitlines()]
+
+
+def test_other_questions(run_json: RunJson) -> None:
+    least = run_json("solve", "cloud", "exits=1", "--of", "steps", "--objective", "min")
+    assert least["lower"] == pytest.approx(1)
+    assert least["rewards"] == "steps"
+    assert least["choices"] == {"T.u1": ["mono"]}
+    reached = run_json("solve", "gambler", "p=0.25", "--of", "exit:out")
+    assert reached["lower"] == pytest.approx(1)
+
+
+def test_infinity_is_an_answer(run_json: RunJson) -> None:
+    data = run_json("solve", "gambler", "p=0.75")
+    assert math.inf == float(data["lower"]) == float(data["upper"])
+
+
+@pytest.mark.parametrize(("threshold", "decided"), [("-6", True), ("-5", False)])
+def test_thresholds(threshold: str, decided: bool, run: Run, run_json: RunJson) -> None:
+    data = run_json("solve", "cloud", "exits=1", "--at-least", threshold)
+    assert (data["at_least"], data["decided"]) == (float(threshold), decided)
+    text = run("solve", "cloud", "exits=1", "--at-least", threshold).stdout
+    assert f"at least {threshold}?  {'yes' if decided else 'no'}" in text
+
+
+def test_files_are_written(run: Run) -> None:
+    run("solve", "cloud", "exits=1", "--certificate", "c.cert", "--policy", "p.json")
+    assert Policy.load("p.json", cloud(exits=1)).action_name("S.u3") == "reliable"
+    assert "proved" in run("verify", "cloud", "exits=1", "c.cert").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--method", "policy-iteratio"), "Did you mean 'policy-iteration'?"),
+        (("--objective", "mix"), "'mix'"),
+        (("--of", "exit:u9"), "'u9'"),
+        (("--of", "money"), "'money'"),
+        (("--epsilon", "-1"), "--epsilon must be positive"),
+        (("--epsilon", "nan"), "--epsilon must be positive"),
+        (("--certificate", "nowhere/c.cert"), "there is no folder"),
+        (("--policy", "."), "is a folder"),
+    ],
+)
+def test_a_wrong_option_is_a_usage_error(
+    arguments: tuple[str, str], message: str, run: Run
+) -> None:
+    assert message in run("solve", "cloud", "exits=1", *arguments, code=2).stderr
+    assert list(Path.cwd().iterdir()) == []

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+from gymnasium.error import InvalidAction, ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given
+from tests.definition import models
+
+import recurl
+from recurl.errors import UnknownNameError
+
+
+def test_a_run_of_cloud_by_hand() -> None:
+    model = recurl.zoo.cloud()
+    env = recurl.ModelEnv(model)
+    observation, info = env.reset(seed=0)
+    assert (observation, info["event"]) == (model.find("T.u1"), None)
+    assert info.keys() == {"event", "action_mask"}
+    observation, reward, terminated, truncated, info = env.step(1)
+    assert (observation, reward, terminated, truncated) == (model.find("S.u3"), -0.5, False, False)
+    assert (info["event"], info["exits"]) == ("call", (model.find("T.b1.u4"),))
+    assert env.stack == (0,)
+    while info["event"] != "return" or env.stack:
+        _, _, _, _, info = env.step(0)
+    assert info["exit"] == 0
+    assert "exits" not in info
+    assert info["action_mask"].tolist() == [1, 0]
+
+
+def test_a_call_announces_every_exit_in_the_chosen_encoding() -> None:
+    model = recurl.zoo.cloud()
+    env = recurl.ModelEnv(model, "onehot")
+    env.reset(seed=0)
+    for _ in range(200):
+        *_, terminated, _, info = env.step(0 if env.stack else 1)
+        if info["event"] == "call" and model.names.boxes[env.stack[-1]] == "b4":
+            ports = [model.vertex_name(int(row.argmax())) for row in info["exits"]]
+            assert ports == ["S.b4.u6", "S.b4.u7"]
+            return
+        if terminated:
+            env.reset()
+    raise AssertionError("the handler was never called")
+
+
+def test_the_last_observation_is_the_exit_and_nothing_can_be_done_there() -> None:
+    model = recurl.zoo.cloud()
+    env = recurl.ModelEnv(model)
+    env.reset(seed=0)
+    observation, reward, terminated, truncated, info = env.step(0)
+    assert (observation, reward, terminated, truncated) == (model.find("T.u2"), -8.0, True, False)
+    assert (info["event"], info["action_mask"].tolist()) == (None, [0, 0])
+    with pytest.raises(ResetNeeded, match=r"call reset\(\)"):
+        env.step(0)
+    assert env.reset()[0] == model.find("T.u1")
+
+
+def to_return_port(masked: str) -> recurl.ModelEnv:
+    """An environment that stands where there is one action of two."""
+    env = recurl.ModelEnv(recurl.zoo.cloud(), masked=masked)
+    env.reset(seed=0)
+    env.step(1)
+    while env.stack:
+        env.step(0)
+    return env
+
+
+def test_masked_actions_wrap_around_or_are_refused() -> None:
+    *_, info = to_return_port("wrap").step(1)
+    assert info["event"] == "call"
+    message = r"T\.b1\.u4 has no action 1, only 0 \(next\): see info\['action_mask'\]"
+    with pytest.raises(InvalidAction, match=message):
+        to_return_port("error").step(1)
+
+
+@pytest.mark.parametrize("action", [-1, 2, 0.5, "mono"])
+def test_what_is_no_action_at_all_is_refused(action: object) -> None:
+    env = recurl.ModelEnv(recurl.zoo.cloud())
+    env.reset(seed=0)
+    with pytest.raises(InvalidAction, match=r"is not in Discrete\(2\)"):
+        env.step(action)
+
+
+def test_unknown_settings_are_answered_with_the_known_ones() -> None:
+    model = recurl.zoo.cloud()
+    with pytest.raises(UnknownNameError, match="Known: ansi, human"):
+        recurl.ModelEnv(model, render_mode="rgb_array")
+    with pytest.raises(UnknownNameError, match="Known: error, wrap"):
+        recurl.ModelEnv(model, masked="ignore")
+
+
+def returns(env: recurl.ModelEnv, seed: int) -> list[float]:
+    env.reset(seed=seed)
+    rewards, rng = [], np.random.default_rng(seed)
+    for _ in range(300):
+        _, reward, terminated, _, _ = env.step(rng.integers(2))
+        rewards.append(reward)
+        if terminated:
+            env.reset()
+    return rewards
+
+
+def test_one_seed_is_one_run_whatever_happened_before() -> None:
+    env = recurl.ModelEnv(recurl.zoo.cloud())
+    first = returns(env, 5)
+    assert first != returns(env, 6)
+    assert first == returns(env, 5) == returns(recurl.ModelEnv(recurl.zoo.cloud()), 5)
+
+
+def test_the_mean_return_is_the_value_of_the_policy() -> None:
+    env = recurl.ModelEnv(recurl.zoo.countdown(p="1/2"))
+    total, episodes = 0.0, 4000
+    env.reset(seed=1)
+    for _ in range(episodes):
+        terminated = False
+        while not terminated:
+            _, reward, terminated, _, _ = env.step(0)
+            total += reward
+        env.reset()
+    # Calls are geometric: mean 1 and variance 2.
+    assert abs(total / episodes - 1) < 5 * np.sqrt(2 / episodes)
+
+
+def test_rendering_as_text_and_on_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    model = recurl.zoo.cloud()
+    silent, text = recurl.ModelEnv(model), recurl.ModelEnv(model, render_mode="ansi")
+    shown = recurl.ModelEnv(model, render_mode="human")
+    for env in (silent, text, shown):
+        env.reset(seed=0)
+        env.step(1)
+    assert silent.render() is None
+    assert text.render() == (
+        "T.u1: divide, reward -0.5, calls b1\nT  in b1\n  S  at u3: reliable | fast"
+    )
+    assert capsys.readouterr().out == f"T  at u1: mono | divide\n\n{text.render()}\n\n"
+
+
+@given(models())
+def test_small_models_of_every_shape_keep_both_protocols(model: recurl.RMDP) -> None:
+    for observation in ("index", "onehot"):
+        env = recurl.ModelEnv(model, observation)
+        recurl.check_recursive_env(env, steps=50)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*not having a spec")
+            check_env(env)
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    env = recurl.ModelEnv(recurl.zoo.cloud())
+    env.reset(seed=0)
+    env.step(1)
+    other = copy.deepcopy(env)
+    other.step(0)
+    assert env.stack == (0,)
+    assert env.model == other.model

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from recurl.model import files
+from recurl.model.files import write_atomic
+
+
+def test_text_and_bytes_are_written(tmp_path: Path) -> None:
+    write_atomic(tmp_path / "a.txt", "ä\n")
+    write_atomic(str(tmp_path / "b.bin"), b"\x00\xff")
+    assert (tmp_path / "a.txt").read_bytes() == "ä\n".encode()
+    assert (tmp_path / "b.bin").read_bytes() == b"\x00\xff"
+    assert sorted(os.listdir(tmp_path)) == ["a.txt", "b.bin"]
+    assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("step", ["fsync", "chmod", "replace"])
+def test_a_failing_write_leaves_the_old_file(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "a.txt"
+    write_atomic(target, "old")
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(files.os, step, fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomic(target, "new")
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_atomic(tmp_path / "no" / "a.txt", "x")

@@ -1,0 +1,137 @@
+"""Certified bounds against closed forms, other methods, and what their policies earn."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from tests.strategies import proper_models
+from tests.zoo.reference import best_exit_values
+
+import recurl
+from recurl.errors import NotProperError
+from recurl.solving.certified import solve_certified
+from recurl.solving.question import Question
+
+
+def certified(model: recurl.RMDP, epsilon: float = 1e-6, **question: object) -> recurl.Solution:
+    return solve_certified(model, Question(**question), epsilon)  # type: ignore[arg-type]
+
+
+def test_cloud_is_better_than_never_upgrading() -> None:
+    # Deep in nested H, returning true once is cheaper than 8 calls of b7: the optimum lies above
+    # the -5.3425 of the best stackless policy, in the fifth digit.
+    solution = certified(recurl.zoo.cloud(), 1e-9)
+    assert solution.gap <= 1e-9
+    assert solution.lower == pytest.approx(-5.34248536, abs=1e-8)
+    assert solution.policy is not None
+    assert solution.policy.kind == "by pieces"
+
+
+def test_the_stack_matters() -> None:
+    solution = certified(recurl.zoo.stack_matters())
+    assert solution.lower <= 43 / 55 + 1e-12
+    assert solution.upper >= 43 / 55 - 1e-12
+    assert solution.gap <= 1e-6
+
+
+def test_palindrome() -> None:
+    solution = certified(recurl.zoo.palindrome())
+    assert solution.gap <= 1e-6
+    assert solution.lower == pytest.approx(41.0325964913, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["leaky_pfa", "cloud", "countdown"])
+def test_the_policy_attains_the_lower_end(name: str) -> None:
+    model = recurl.zoo.make(name)
+    solution = certified(model)
+    assert solution.policy is not None
+    value = recurl.evaluate(solution.policy).value
+    assert solution.lower - 1e-9 <= value <= solution.upper + 1e-9
+    result = recurl.simulate(model, solution.policy, 100_000, seed=3)
+    assert abs(result.mean - value) <= 5 * result.standard_error + 1e-9
+
+
+def test_random_two_exit_model_closes() -> None:
+    model = recurl.zoo.random_model(seed=4, components=4, nodes=12)
+    for objective in ("max", "min"):
+        solution = certified(model, 1e-6, objective=objective)
+        assert solution.gap <= 1e-6
+        assert recurl.verify(model, solution.certificate).checked > 100
+
+
+def test_least_of_a_model_is_minus_the_greatest_of_its_negative() -> None:
+    model = recurl.zoo.random_model(seed=5, components=3, nodes=8)
+    t = model.tables
+    negative = recurl.RMDP.from_arrays(
+        t.layout,
+        action_start=t.action_start,
+        transition_start=t.transition_start,
+        target=t.target,
+        prob=t.prob,
+        reward=-t.reward,
+        start_component=t.start_component,
+        start_prob=t.start_prob,
+    )
+    least = certified(model, objective="min")
+    greatest = certified(negative)
+    assert least.lower <= -greatest.lower + 1e-12
+    assert -greatest.upper <= least.upper + 1e-12
+
+
+@settings(max_examples=25)
+@given(proper_models())
+def test_the_interval_meets_those_of_the_unravelled_model(model: recurl.RMDP) -> None:
+    solution = certified(model, 1e-4)
+    depth = 4
+    steps = recurl.analyse(model).bound_everywhere
+    # Whatever is pending: at most depth + 2 components are still to be left.
+    rest = float(abs(model.tables.reward).max()) * steps * (depth + 2)
+    ends = []
+    for bound in (-rest, rest):
+        finite = recurl.unravel(model, depth, bound)
+        ends.append(finite.start_value(best_exit_values(finite)))
+    assert ends[0] <= solution.upper + 1e-9
+    assert ends[1] >= solution.lower - 1e-9
+    assert ends[1] - ends[0] < 2 * rest or rest == 0
+
+
+def test_threshold_stops_early() -> None:
+    model = recurl.zoo.palindrome()
+    solution = solve_certified(model, Question(), 1e-9, at_least=0.0)
+    assert solution.at_least(0.0) is True
+    assert solution.gap > 1e-6
+    solution = solve_certified(model, Question(), 1e-9, at_least=100.0)
+    assert solution.at_least(100.0) is False
+
+
+def test_bounds_improve_monotonically() -> None:
+    seen: list[tuple[float, float]] = []
+    solve_certified(
+        recurl.zoo.palindrome(), Question(), 1e-6, callback=lambda a, b, _: seen.append((a, b))
+    )
+    assert seen == sorted(seen, key=lambda pair: (pair[0], -pair[1]))
+    assert all(a <= b + 1e-9 for a, b in seen)
+
+
+def test_probability_to_leave_by_an_exit() -> None:
+    model = (
+        recurl.Builder("pick")
+        .component("A", entries="in", exits=["left", "right"])
+        .at("in")
+        .action("even")
+        .to("left", "1/2")
+        .to("right", "1/2")
+        .action("mostly left")
+        .to("left", "3/4")
+        .to("right", "1/4")
+        .build()
+    )
+    for objective, value in (("max", 0.5), ("min", 0.25)):
+        solution = recurl.solve(model, of="exit:right", objective=objective)
+        assert solution.lower <= value <= solution.upper
+        assert solution.gap <= 1e-6
+
+
+def test_an_improper_model_is_explained() -> None:
+    with pytest.raises(NotProperError, match="and_or"):
+        certified(recurl.zoo.and_or())

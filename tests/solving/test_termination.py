@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.solving.references import cubic, looping, stop_or_bet
+
+import recurl
+from recurl.errors import ModelError
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (cubic(), (math.sqrt(5) - 1) / 2),
+        (recurl.zoo.gambler(p="3/5"), 2 / 3),
+        (looping(), 1 / 2),
+        (recurl.zoo.gambler(p=0.4), 1.0),
+    ],
+)
+def test_without_a_choice_both_are_the_same(
+    model: recurl.RMDP, expected: float, objective: str
+) -> None:
+    found = recurl.termination(model, objective)
+    assert found.lower <= expected <= found.upper
+    assert found.gap < 1e-10
+
+
+def test_stop_or_bet() -> None:
+    # Betting looks as good as stopping where everything ends, and ends with 2/3 only.
+    best, worst = (recurl.termination(stop_or_bet(), o) for o in ("max", "min"))
+    assert (best.lower, best.upper) == (1.0, 1.0)
+    assert worst.value == pytest.approx(2 / 3, abs=1e-11)
+    assert worst.policy is not None
+    assert worst.policy.action_name("A.in") == "bet"
+
+
+def test_sitting_still_never_ends() -> None:
+    builder = recurl.Builder("sit").component("A", entries="in", exits="out")
+    builder.at("in").action("sit").to("room").action("leave").to("out")
+    builder.at("room").action("sit").to("room").action("leave").to("out")
+    model = builder.build()
+    assert recurl.termination(model, "max").lower == 1.0
+    worst = recurl.termination(model, "min")
+    assert worst.lower == worst.upper == 0.0
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_a_critical_model_gets_an_honest_interval(objective: str) -> None:
+    found = recurl.termination(recurl.zoo.gambler(p=0.5), objective)
+    assert 1 - 1e-4 < found.lower <= 1.0
+    assert found.upper == 1.0
+
+
+def test_several_exits_are_refused() -> None:
+    with pytest.raises(ModelError, match='of="exit:NAME"'):
+        recurl.termination(recurl.zoo.and_or())
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10_000))
+def test_optima_by_brute_force(seed: int) -> None:
+    model = recurl.zoo.random_model(
+        seed, components=2, nodes=2, kind="one_exit", boxes=1,
+        exit_probability=0.3, load=math.inf, call_fraction=0.7,
+    )  # fmt: skip
+    counts = [range(max(c, 1)) for c in np.diff(model.tables.action_start)]
+    ends = [
+        recurl.evaluate(recurl.Policy.stackless(model, choice)).termination
+        for choice in itertools.product(*counts)
+    ]
+    best, worst = (recurl.termination(model, o) for o in ("max", "min"))
+    assert best.lower <= max(high for _, high in ends) + 1e-9
+    assert max(low for low, _ in ends) <= best.upper + 1e-9
+    assert worst.lower <= min(high for _, high in ends) + 1e-9
+    assert min(low for low, _ in ends) <= worst.upper + 1e-9
+    assert best.gap < 1e-6
+    assert worst.gap < 1e-4

@@ -1,0 +1,266 @@
+"""The certificate checker against a second, slower reading of the same inequalities."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from tests.strategies import proper_models
+
+import recurl
+from recurl.errors import CertificateError
+from recurl.model.certificate import Certificate
+from recurl.model.tables import CALL, EXIT
+
+Tree = Any
+
+
+def holds(model: recurl.RMDP, given: Certificate) -> bool:
+    """Whether every inequality holds, in plain fractions and in the words of the theory."""
+    return all(_inequalities(model, given))
+
+
+def _inequalities(model: recurl.RMDP, given: Certificate) -> Iterator[bool]:
+    t, f = model.tables, Fraction
+    sign = 1 if given.objective == "max" else -1
+    blocks = [range(t.component_start[c], t.component_start[c + 1]) for c in range(t.n_components)]
+    exits = [[v for v in block if t.vertex_kind[v] == EXIT] for block in blocks]
+    calls = [[v for v in block if t.vertex_kind[v] == CALL] for block in blocks]
+    root = [sign * f(x) for x in given.exit_values] or [f(0)] * len(exits[t.start_component])
+
+    def ways(a: int) -> list[tuple[Fraction, Fraction, int]]:
+        rows = range(t.transition_start[a], t.transition_start[a + 1])
+        pay = {"model": model.exact.reward, "steps": lambda i: f(1), "none": lambda i: f(0)}
+        reward = pay[given.rewards]
+        return [(model.exact.prob(i), sign * reward(i), int(t.target[i])) for i in rows]
+
+    def actions(v: int) -> range:
+        return range(t.action_start[v], t.action_start[v + 1])
+
+    def ports(v: int) -> tuple[int, int, list[int]]:
+        box = int(t.vertex_box[v])
+        callee = int(t.box_component[box])
+        returns = [int(t.box_return[box]) + k for k in range(t.n_exits[callee])]
+        return callee, int(t.component_start[callee] + t.vertex_port[v]), returns
+
+    d = [f(x) for x in given.steps]
+    for block, out in zip(blocks, exits, strict=True):
+        yield min(d[v] for v in out) == 0
+        for v in block:
+            yield d[v] >= 0
+            for a in actions(v):
+                yield d[v] >= 1 + sum(p * d[q] for p, _, q in ways(a))
+            if t.vertex_kind[v] == CALL:
+                callee, entry, returns = ports(v)
+                yield all(
+                    d[v] >= d[entry] + d[r] - d[x]
+                    for r, x in zip(returns, exits[callee], strict=True)
+                )
+
+    def mixed(mix: list[tuple[int, float]], entry: int, outside: list[Fraction]) -> Fraction | None:
+        shares = [f(w) for _, w in mix[:-1]]
+        shares.append(1 - sum(shares, f(0)))
+        if min(shares) < 0:
+            return None
+        mean: dict[int, Fraction] = {}
+        for share, (j, _) in zip(shares, mix, strict=True):
+            point = given.points[j]
+            for v, x in zip(blocks[point.component], point.values, strict=True):
+                mean[v] = mean.get(v, f(0)) + share * f(x)
+        out = exits[given.points[mix[0][0]].component]
+        return mean[entry] + max(o - mean[x] for o, x in zip(outside, out, strict=True))
+
+    for point in given.points:
+        block = blocks[point.component]
+        w = dict(zip(block, map(f, point.values), strict=True))
+        for v in block:
+            for a in actions(v):
+                yield w[v] >= sum(p * (r + w[q]) for p, r, q in ways(a))
+        for v, mix in zip(calls[point.component], point.calls, strict=True):
+            _, entry, returns = ports(v)
+            bound = mixed(mix, entry, [w[r] for r in returns])
+            yield bound is not None and w[v] >= bound
+
+    def weights(number: int, v: int) -> list[Fraction]:
+        piece = given.pieces[number]
+        if piece.weights is None:
+            return [f(1)]
+        return [f(x) for x in piece.weights[v - blocks[piece.component].start]]
+
+    for number, piece in enumerate(given.pieces):
+        block = blocks[piece.component]
+        gain = dict(zip(block, map(f, piece.rewards), strict=True))
+        reach = {v: weights(number, v) for v in block}
+        callee_piece = dict(zip(calls[piece.component], piece.calls, strict=True))
+        for v in block:
+            yield min(reach[v]) >= 0 and sum(reach[v]) <= 1
+            if t.vertex_kind[v] == EXIT:
+                unit = [f(x == v) for x in exits[piece.component]]
+                after, spread = f(0), unit
+            elif t.vertex_kind[v] == CALL:
+                _, entry, returns = ports(v)
+                inner = weights(callee_piece[v], entry)
+                other = given.pieces[callee_piece[v]]
+                own = f(other.rewards[entry - blocks[other.component].start])
+                after = own + sum(p * gain[r] for p, r in zip(inner, returns, strict=True))
+                after += (1 - sum(inner)) * min(gain[r] for r in returns)
+                spread = [
+                    sum(p * reach[r][k] for p, r in zip(inner, returns, strict=True))
+                    for k in range(len(reach[v]))
+                ]
+            else:
+                row = ways(actions(v)[piece.actions[v - block.start]])
+                after = sum((p * (r + gain[q]) for p, r, q in row), f(0))
+                spread = [sum(p * reach[q][k] for p, _, q in row) for k in range(len(reach[v]))]
+            yield gain[v] <= after
+            if len(reach[v]) > 1:
+                yield all(a <= b for a, b in zip(reach[v], spread, strict=True))
+
+    first = blocks[t.start_component].start
+    share = [model.exact.start(e) for e in range(len(t.start_prob))]
+    above = [mixed(m, first + e, root) for e, m in enumerate(given.start_points)]
+    yield None not in above
+    high = sum((p * x for p, x in zip(share, above, strict=True) if x is not None), f(0))
+    low = f(0)
+    for e, number in enumerate(given.start_pieces):
+        p = weights(number, first + e)
+        value = f(given.pieces[number].rewards[e]) + (1 - sum(p)) * min(root)
+        low += share[e] * (value + sum(a * b for a, b in zip(p, root, strict=True)))
+    assert given.lower is not None
+    assert given.upper is not None
+    yield f(given.lower) <= min(sign * low, sign * high)
+    yield f(given.upper) >= max(sign * low, sign * high)
+
+
+def numbers(tree: Tree, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths to all floats of a certificate."""
+    if isinstance(tree, float):
+        yield path
+    elif isinstance(tree, dict | list | tuple):
+        items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+        for key, value in items:
+            yield from numbers(value, (*path, key))
+
+
+def changed(tree: Tree, path: tuple[Any, ...], value: float) -> Tree:
+    """A copy of a tree with one number replaced."""
+    if not path:
+        return value
+    if isinstance(tree, dict):
+        return {**tree, path[0]: changed(tree[path[0]], path[1:], value)}
+    copy = list(tree)
+    copy[path[0]] = changed(tree[path[0]], path[1:], value)
+    return copy
+
+
+SMALL = [
+    recurl.zoo.cloud(exits=1),
+    recurl.zoo.cloud(),
+    recurl.zoo.gambler(p=0.25),
+]
+
+
+@pytest.mark.parametrize("model", SMALL, ids=lambda m: f"{m.name}-{m.tables.max_exits}")
+def test_every_number_nudged_both_ways(model: recurl.RMDP) -> None:
+    certificate = recurl.solve(model, epsilon=0.1).certificate
+    assert holds(model, certificate)
+    tree = msgspec.to_builtins(certificate)
+    refused = 0
+    for path, nudge in itertools.product(numbers(tree), (-1e-3, 1e-3)):
+        value = tree
+        for key in path:
+            value = value[key]
+        nudged = msgspec.convert(changed(tree, path, value + nudge), Certificate)
+        try:
+            recurl.verify(model, nudged)
+        except CertificateError:
+            refused += 1
+            assert not holds(model, nudged), path
+        else:
+            assert holds(model, nudged), path
+    assert refused >= sum(1 for _ in numbers(tree)) // 3
+
+
+@settings(max_examples=15)
+@given(proper_models())
+def test_solutions_of_random_models_are_proved(model: recurl.RMDP) -> None:
+    for objective in ("max", "min"):
+        solution = recurl.solve(model, epsilon=1e-3, objective=objective)
+        verdict = recurl.verify(model, solution.certificate)
+        assert holds(model, solution.certificate)
+        assert verdict.lower is not None
+        assert verdict.upper is not None
+        assert verdict.upper - verdict.lower <= solution.gap + 1e-6
+
+
+def test_a_claim_beyond_the_evidence_is_refused() -> None:
+    model = recurl.zoo.cloud(exits=1)
+    certificate = recurl.solve(model).certificate
+    assert certificate.lower is not None
+    bold = msgspec.structs.replace(certificate, lower=certificate.lower + 1e-3)
+    with pytest.raises(CertificateError, match="the lower claim"):
+        recurl.verify(model, bold)
+
+
+def test_another_model_is_refused() -> None:
+    certificate = recurl.solve(recurl.zoo.cloud(exits=1)).certificate
+    with pytest.raises(CertificateError, match="another model"):
+        recurl.verify(recurl.zoo.gambler(), certificate)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"steps": [1.0]},
+        {"points": []},
+        {"pieces": []},
+        {"start_points": []},
+        {"start_pieces": [7]},
+        {"start_points": [[]]},
+        {"objective": "most"},
+        {"rewards": "gold"},
+        {"exit_values": [1.0, 2.0, 3.0]},
+        {"upper": float("inf")},
+    ],
+)
+def test_a_malformed_certificate_is_refused(change: dict[str, Any]) -> None:
+    model = recurl.zoo.cloud(exits=1)
+    certificate = recurl.solve(model).certificate
+    with pytest.raises(CertificateError):
+        recurl.verify(model, msgspec.structs.replace(certificate, **change))
+
+
+def test_steps_below_zero_prove_nothing() -> None:
+    # A component that calls itself twice forever satisfies the other inequalities with d < 0.
+    model = (
+        recurl.Builder("endless")
+        .component("A", entries="in", exits="out")
+        .box("one", "A")
+        .box("two", "A")
+        .at("in")
+        .action("go")
+        .to("one")
+        .at("one.out")
+        .action("go")
+        .to("two")
+        .at("two.out")
+        .action("go")
+        .to("out")
+        .build()
+    )
+    names = ["in", "out", "one.in", "two.in", "one.out", "two.out"]
+    steps = dict.fromkeys(names, 0.0)
+    steps |= {"two.out": 1.0, "in": -4.0, "two.in": -3.0, "one.out": -2.0, "one.in": -6.0}
+    t = model.tables
+    d = [steps[model.local_name(v)] for v in range(t.n_vertices)]
+    certificate = Certificate(
+        model=model.fingerprint, objective="max", rewards="none", exit_values=[], lower=None,
+        upper=None, points=[], pieces=[], steps=d, start_points=[], start_pieces=[],
+    )  # fmt: skip
+    with pytest.raises(CertificateError, match="steps at A"):
+        recurl.verify(model, certificate)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+from recurl import zoo
+from recurl.errors import UnknownNameError
+from recurl.zoo.registry import MODELS
+
+
+def test_every_model_is_a_function_of_the_zoo() -> None:
+    assert zoo.names() == sorted(MODELS)
+    assert all(getattr(zoo, name) is function for name, function in MODELS.items())
+    assert sorted(zoo.__all__) == zoo.__all__
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_every_model_can_be_made_and_says_what_it_is(name: str) -> None:
+    model = zoo.make(name)
+    assert model.name == name
+    assert zoo.make_from_text(name) == model
+    assert zoo.summary(name).endswith(".")
+    assert len(zoo.summary(name)) < 100
+    assert all(value is not inspect.Parameter.empty for value in zoo.parameters(name).values())
+
+
+def test_text_and_python_make_the_same_model() -> None:
+    assert zoo.make_from_text("cloud", ["exits=1"]) == zoo.cloud(exits=1)
+    assert zoo.make_from_text("gambler", ["p = 1/3"]) == zoo.gambler("1/3")
+    assert zoo.make_from_text("gambler", ["p=0.25"]) == zoo.gambler(0.25)
+    assert zoo.make_from_text("succinct", ["n=4"]) == zoo.succinct(4)
+    assert zoo.make_from_text("battery", ["layout=SCT", "charge=1"]) == zoo.battery("SCT", 1)
+    assert zoo.make_from_text("leaky_pfa", ["initial=1/4,3/4", "accepting=0, 1"]) == zoo.leaky_pfa(
+        initial=("1/4", "3/4"), accepting=(0, 1)
+    )
+    assert zoo.make_from_text("spelunking", ["levels=ox/or,xx/xx", "start=0,1"]) == zoo.spelunking(
+        levels=("ox/or", "xx/xx"), start=(0, 1)
+    )
+    words = ["kind=one_exit", "exits=none", "boxes=2", "load=inf", "seed=3", "nodes=8"]
+    assert zoo.make_from_text("random_model", words) == zoo.random_model(
+        3, nodes=8, kind="one_exit", boxes=2, load=float("inf")
+    )
+
+
+def test_unknown_names_get_a_hint() -> None:
+    with pytest.raises(UnknownNameError, match=r"Unknown model 'clod'. Did you mean 'cloud'"):
+        zoo.make("clod")
+    with pytest.raises(UnknownNameError, match=r"parameter of spelunking 'trapp'.*'trap'"):
+        zoo.make_from_text("spelunking", ["trapp=0.5"])
+    with pytest.raises(UnknownNameError, match=r"parameter of cloud 'exit'.*'exits'"):
+        zoo.make("cloud", exit=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "assignment", "message"),
+    [
+        ("cloud", "exits=3", "cloud: exits must be one of 1, 2, not '3'"),
+        ("gambler", "p=half", "gambler: p must be a number such as 3, 0.25 or 1/3, not 'half'"),
+        ("gambler", "p=2", r"p must be in \(0, 1\), not 2"),
+        ("succinct", "n=2.5", "succinct: n must be a whole number, not '2.5'"),
+        ("succinct", "n", "'n' is no parameter of succinct: write it as key=value"),
+        ("random_model", "load=much", "load must be a number, not 'much'"),
+        ("random_model", "kind=odd", "kind must be one of general, one_exit"),
+        ("random_model", "exits=two", "exits must be a whole number, not 'two'"),
+        ("spelunking", "start=0", "start must be 2 values divided by commas"),
+        ("leaky_pfa", "letters=ab", "letters cannot be written as text"),
+    ],
+)
+def test_wrong_values_are_refused(name: str, assignment: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        zoo.make_from_text(name, [assignment])
+
+
+def test_a_parameter_is_given_once() -> None:
+    with pytest.raises(ValueError, match="succinct: n is given twice"):
+        zoo.make_from_text("succinct", ["n=1", "n=2"])
+
+
+def test_making_a_model_loads_nothing_heavy() -> None:
+    heavy = ["jax", "matplotlib", "numba", "rich", "scipy", "typer", "yaml"]
+    code = (
+        f"import sys, recurl; recurl.zoo.cloud(); print([m for m in {heavy} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

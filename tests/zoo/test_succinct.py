@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+from tests.zoo.reference import start_value
+
+from recurl import zoo
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20])
+def test_value_is_exponential_and_size_linear(n: int) -> None:
+    model = zoo.succinct(n)
+    assert start_value(model) == 2**n - 1
+    assert model.tables.n_vertices == 6 * n - 4
+    assert (model.kind.deterministic, model.kind.hierarchical) == (True, True)
+    assert not model.warnings
+
+
+def test_action_b_ends_a_component_everywhere() -> None:
+    t = zoo.succinct(4).tables
+    last = t.action_start[1:][t.states] - 1
+    assert (t.vertex_kind[t.target[last]] == 1).all()
+    assert (t.reward[last] == 0).all()
+
+
+def test_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="n must be a whole number, at least 1, not 0"):
+        zoo.succinct(0)
