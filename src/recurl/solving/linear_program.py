@@ -24,7 +24,7 @@ _FINEST, _COARSEST = 1e-10, 1e-4
 def linear_program(it: Iterate, tolerance: float) -> bool:
     """Solve the program with HiGHS, and take the best actions at its values."""
     it.x[:] = solve_program(it.equations, it.gain, tolerance)
-    it.count("programs", 1)
+    it.count("linear programs", 1)
     improve(it.equations, it.gain, it.x, it.choice, 0, len(it.x))
     return True
 

@@ -6,12 +6,15 @@ import math
 import time
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from recurl.solving.one_exit_bounds import step_bounds
-from recurl.solving.one_exit_improper import solve_improper
+from recurl.solving.one_exit_improper import ending, infinite
 from recurl.solving.one_exit_iteration import DENSE
 from recurl.solving.one_exit_kernel import greatest_sum
 from recurl.solving.one_exit_search import Search
 from recurl.solving.one_exit_system import System
+from recurl.solving.properness import analyse
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -48,9 +51,17 @@ def solve_one_exit(
     began = time.perf_counter()
     system = System.of(model, question)
     steps = step_bounds(system)
+    if steps is None and question.rewards == "none":
+        return ending(model, question)
     if steps is None:
-        return solve_improper(model, question, began)
+        analysis = analyse(model)
+        if analysis.verdict != "proper" or analysis.steps is None:
+            return infinite(model, question, analysis, began=began)
+        system = System.of(model, question, np.isfinite(analysis.steps))
+        steps = analysis.steps[system.vertex]
     picked, reason = _pick(system) if method == "auto" else (method, "as asked")
+    if not system.complete:
+        reason += "; vertices that no run visits, and from which one need not end, are left out"
     search = Search(system, steps, picked)
     reason += search.run(epsilon, math.nan if at_least is None else at_least, callback)
     return search.solution(reason, began)

@@ -20,6 +20,7 @@ from recurl.solving.one_exit_kernel import (
     greatest_sum,
     holds_above,
     holds_below,
+    shortfalls,
     slopes,
 )
 
@@ -74,6 +75,33 @@ def enclose(system: System, it: Iterate, steps: Floats) -> Bounds:
     up, down = slopes(eq, gain, size, it.x, steps, choice)
     lower = _shift(it.x, down, -steps, below)
     return Bounds(lower, _shift(it.x, up, steps, above), choice)
+
+
+def enclose_tightly(system: System, it: Iterate, steps: Floats) -> Bounds:
+    """Bounds x~ + e with the least e, row by row, for which they hold.
+
+    For the upper one e(q) = max_a shortfall(a) + P_a e, the equations of another optimum; where
+    good policies end sooner than bad ones, that is far below a multiple of the greatest steps. For
+    the lower one, only the chosen actions matter.
+    """
+    eq, gain, size, x = system.equations, system.gain, system.size, it.x
+    choice = it.choice.copy()
+    up = _least(it, shortfalls(eq, gain, size, x, 1.0), steps)
+    chosen = np.full_like(gain, -HUGE)
+    chosen[choice] = shortfalls(eq, gain, size, x, -1.0)[choice]
+    lower, upper = x - _least(it, chosen, steps), x + up
+    if not holds_above(eq, gain, size, upper):
+        upper = math.inf * steps
+    if not holds_below(eq, gain, size, lower, choice):
+        lower = -math.inf * steps
+    return Bounds(lower, upper, choice)
+
+
+def _least(it: Iterate, shortfall: Floats, steps: Floats) -> Floats:
+    """The least e >= shortfall + P e, nearly."""
+    other = Iterate(it.equations, shortfall, np.zeros_like(it.x), it.choice.copy(), steps)
+    policy_iteration(other, 0.1 * float(np.abs(shortfall[it.choice]).min()))
+    return other.x
 
 
 def _shift(x: Floats, slope: float, steps: Floats, holds: Callable[[Floats], bool]) -> Floats:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recurl.errors import NotProperError
-from recurl.solving.properness import analyse
 from recurl.solving.solution import Solution
+from recurl.solving.termination import termination
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -19,44 +20,52 @@ if TYPE_CHECKING:
     from recurl.solving.question import Question
 
 
-def solve_improper(model: RMDP, question: Question, began: float) -> Solution:
+def ending(model: RMDP, question: Question) -> Solution:
+    """What the exit is worth, times the probability to reach it: no rewards are paid."""
+    worth = question.exit_values[0] if question.exit_values else 0.0
+    others = {"max": "min", "min": "max"}
+    found = termination(model, question.objective if worth >= 0 else others[question.objective])
+    low, high = sorted((worth * found.lower, worth * found.upper))
+    return replace(found, question=question, lower=low, upper=high)
+
+
+def infinite(model: RMDP, question: Question, analysis: Analysis, *, began: float) -> Solution:
     """The infinite optimum of a model that is not proper, where there is one.
 
-    If every step pays something positive, a policy that takes infinitely many steps on average
-    collects infinitely much. If every step costs something and no exit can be reached at all,
-    every policy pays infinitely much.
+    If every step pays something, a policy that takes infinitely many steps on average collects
+    infinitely much. If every step costs something, and every policy takes infinitely many steps
+    on average, then all pay infinitely much. Every policy does so if there is only one, or if even
+    the greatest probability to end is below 1.
 
     Raises:
-        NotProperError: The optimum is finite, or not known to be infinite.
+        NotProperError: The optimum is not known to be infinite.
     """
-    analysis = analyse(model)
     value = _infinite_value(model, question, analysis)
     if value is None:
         raise NotProperError(_explanation(model, analysis))
     best = value * question.sign
-    policy = analysis.witness if value > 0 else None
+    sense = "a policy can" if value > 0 else "every policy must"
     return Solution(
         model,
         question,
         best,
         best,
         "properness",
-        reason=f"{_sense(value, question)}; {analysis.reason}",
-        policy=policy,
+        reason=f"{sense} take infinitely many steps, all of which count: {analysis.reason}",
+        policy=analysis.witness,
         seconds=time.perf_counter() - began,
     )
 
 
 def _infinite_value(model: RMDP, question: Question, analysis: Analysis) -> float | None:
-    """Inf or -inf, in the sense in which totals are made great; None if neither is proved."""
-    if analysis.verdict != "not proper":
-        return None
+    """``inf`` or ``-inf``, as totals are made great; None if neither is proved."""
     rewards = _reachable_rewards(model, question)
+    if analysis.verdict != "not proper" or rewards.min() <= 0 <= rewards.max():
+        return None
     if rewards.min() > 0:
         return math.inf
-    t = model.tables
-    starts_dead = bool(model.reach.dead[t.starts].any())
-    return -math.inf if rewards.max() < 0 and starts_dead else None
+    forced = _no_choice(model) or termination(model).upper < 1.0
+    return -math.inf if forced else None
 
 
 def _reachable_rewards(model: RMDP, question: Question) -> Floats:
@@ -67,16 +76,28 @@ def _reachable_rewards(model: RMDP, question: Question) -> Floats:
     return rewards
 
 
-def _sense(value: float, question: Question) -> str:
-    if value > 0:
-        what = "pays" if question.sign > 0 else "costs less than nothing"
-        return f"every step {what}, and a policy can take infinitely many"
-    return "every step counts against the aim, and no exit can be reached"
+def _no_choice(model: RMDP) -> bool:
+    count = np.diff(model.tables.action_start)
+    return bool((count[model.reach.reachable] <= 1).all())
 
 
 def _explanation(model: RMDP, analysis: Analysis) -> str:
-    text = f"{model.name}: no optimum can be given, for not every policy is known to end. "
-    text += analysis.reason
-    if analysis.verdict == "proper":
-        text += "; but from vertices that no run reaches, some policy does not end: remove them"
-    return text
+    """Why there is no answer, and what can be done."""
+    if analysis.verdict != "not proper":
+        return f"{model.name}: no optimum can be given, as its step bounds are not known: " + (
+            analysis.reason
+        )
+    text = f"{model.name} is not proper: {analysis.reason}"
+    if analysis.witness is not None:
+        text += f", for example {_named(model, analysis)}"
+    return f"{text}. Totals need not be finite then; discount it, or let every action end sometimes"
+
+
+def _named(model: RMDP, analysis: Analysis) -> str:
+    """A few choices of the witness, at places without a bound on the steps."""
+    assert analysis.witness is not None
+    t, steps = model.tables, analysis.steps
+    lost = np.ones(t.n_vertices, np.bool_) if steps is None else ~np.isfinite(steps)
+    places = np.flatnonzero(lost & t.states & model.reach.reachable)[:3].tolist()
+    names = map(model.vertex_name, places)
+    return "with " + ", ".join(f"{analysis.witness.action_name(v)!r} at {v}" for v in names)

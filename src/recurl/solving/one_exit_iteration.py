@@ -33,7 +33,7 @@ class Iterate:
         x: Value of each row.
         choice: Action of each row, counted among all.
         right: Positive vector, near to ``right >= 1 + P right``: how slow errors are spread; None
-            if the values themselves are that.
+            if the values themselves are that, and therefore not negative under any proper policy.
         work: Counts of what was done.
     """
 
@@ -68,7 +68,7 @@ def policy_iteration(it: Iterate, tolerance: float) -> bool:
             break
         proper = _large_block(it, int(starts[block]), int(starts[block + 1]), tolerance)
         block += 1
-    it.count("blocks", len(starts) - 1)
+    it.work["blocks"] = len(starts) - 1
     return proper
 
 
@@ -93,6 +93,8 @@ def _large_block(it: Iterate, first: int, last: int, tolerance: float) -> bool:
             right = it.x if it.right is None else it.right
             times = solver.improve(chain, x, np.maximum(right[first:last], 1.0), reduction)
             it.count("linear iterations", times)
+            if it.right is None and x.min() < 0:
+                return False
         else:
             sweep_chain(chain, x, _SWEEPS)
             it.count("sweeps", _SWEEPS + 1)
@@ -127,6 +129,6 @@ def value_iteration(it: Iterate, tolerance: float) -> bool:
             if change <= _floor(it.x[first:last], tolerance):
                 break
             best, since = (change, 0) if change < best else (best, since + 1)
-    it.count("blocks", len(starts) - 1)
+    it.work["blocks"] = len(starts) - 1
     it.count("sweeps", sweeps)
     return True

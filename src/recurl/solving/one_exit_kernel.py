@@ -61,7 +61,7 @@ def equation_graph(t: Tables) -> tuple[np.ndarray, np.ndarray]:
 
 
 @numba.njit(cache=True)
-def called_entry(t: Tables, call: int) -> int:
+def called_entry(t: Tables, call: int) -> np.int32:
     """Entry at which a call port continues."""
     return t.component_start[t.box_component[t.vertex_box[call]]] + t.vertex_port[call]
 
@@ -145,7 +145,7 @@ def expected_rewards(
 @numba.njit(cache=True)
 def action_value(eq: Equations, gain: np.ndarray, x: np.ndarray, action: int) -> float:
     """What an action is worth, given values of rows."""
-    total = gain[action]
+    total: float = gain[action]
     for e in range(eq.entry_start[action], eq.entry_start[action + 1]):
         total += eq.weight[e] * x[eq.column[e]]
     return total
@@ -244,7 +244,12 @@ def _eliminate(
 
 @numba.njit(cache=True)
 def slopes(
-    eq: Equations, gain: np.ndarray, size: np.ndarray, x: np.ndarray, d: np.ndarray, choice: np.ndarray
+    eq: Equations,
+    gain: np.ndarray,
+    size: np.ndarray,
+    x: np.ndarray,
+    d: np.ndarray,
+    choice: np.ndarray,
 ) -> tuple[float, float]:
     """Least t for which x + t d, and least t for which x - t d, should be a bound; inf if none.
 
@@ -272,6 +277,22 @@ def slopes(
 
 
 @numba.njit(cache=True)
+def shortfalls(
+    eq: Equations, gain: np.ndarray, size: np.ndarray, x: np.ndarray, sign: float
+) -> np.ndarray:
+    """By how much x must at least be raised (sign 1) or lowered (-1) in view of each action alone.
+
+    Rounding is counted four times: what is made of these numbers is rounded as well.
+    """
+    out = np.empty(len(gain))
+    for q in range(len(x)):
+        for a in range(eq.action_start[q], eq.action_start[q + 1]):
+            value = action_value(eq, gain, x, a) - x[q]
+            out[a] = sign * value + 4.0 * _doubt(eq, size, x, a) + 4.0 * UNIT * abs(x[q])
+    return out
+
+
+@numba.njit(cache=True)
 def holds_above(eq: Equations, gain: np.ndarray, size: np.ndarray, x: np.ndarray) -> bool:
     """Whether x >= the value of every action, rounding counted: then x is an upper bound."""
     for q in range(len(x)):
@@ -296,7 +317,7 @@ def holds_below(
 @numba.njit(cache=True)
 def _doubt(eq: Equations, size: np.ndarray, x: np.ndarray, action: int) -> float:
     """By how much the value of an action in floats may be wrong."""
-    reach = 0.0
+    reach: float = 0.0
     for e in range(eq.entry_start[action], eq.entry_start[action + 1]):
         reach = max(reach, abs(x[eq.column[e]]))
     return (2.0 * reach + size[action]) * eq.error[action]

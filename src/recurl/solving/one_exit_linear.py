@@ -9,7 +9,7 @@ that look alike at neighbours.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ BASIS = 15
 _VISITS = 5
 _WORSE = 1.5
 _SMALLEST_GROUP = 8
-_DENSE_GROUPS, _FILL = 1000, 40
+_FEW_GROUPS, _FILL = 300, 10
 
 
 class LinearSolver:
@@ -97,7 +97,7 @@ class Lumped:
         self.size = 1 if len(right) <= DIRECT else _group_size(chain)
         self.left = visits(chain, _VISITS if self.size > 1 else 0)
         start, column, value = aggregate(chain, self.left, right, self.size)
-        while len(column) > _FILL * len(start) > _FILL * _DENSE_GROUPS:
+        while len(column) > _FILL * len(start) > _FILL * _FEW_GROUPS:
             self.size *= 2
             start, column, value = aggregate(chain, self.left, right, self.size)
         self._factors = _factorise(start, column, value)
@@ -115,7 +115,7 @@ def _group_size(chain: Chain) -> int:
     return max(_SMALLEST_GROUP, int(distance / 2))
 
 
-def _factorise(start: np.ndarray, column: np.ndarray, value: Floats) -> object:
+def _factorise(start: np.ndarray, column: np.ndarray, value: Floats) -> Any:
     """Factors of the transposed matrix (CSR read as CSC)."""
     from scipy.sparse import csc_array
     from scipy.sparse.linalg import splu

@@ -40,7 +40,7 @@ def select_chain(
     Loops of a row to itself are solved for.
     """
     n = last - first
-    most = 0
+    most = np.int64(0)
     for q in range(first, last):
         most += np.int64(eq.entry_start[choice[q] + 1] - eq.entry_start[choice[q]])
     start = np.zeros(n + 1, np.uint32)
@@ -118,7 +118,7 @@ def visits(chain: Chain, times: int) -> np.ndarray:
 def aggregate(
     chain: Chain, left: np.ndarray, right: np.ndarray, size: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """CSR of ``I - P`` seen by groups of ``size`` rows: summed with weights left, spread as right."""
+    """CSR of ``I - P`` by groups of ``size`` rows: summed with weights left, spread as right."""
     n = len(right)
     groups = (n + size - 1) // size
     start = np.zeros(groups + 1, np.int32)
@@ -225,4 +225,4 @@ def least_remainder(hessenberg: np.ndarray, length: float) -> tuple[np.ndarray, 
         for j in range(i + 1, k):
             total -= h[i, j] * y[j]
         y[i] = total / h[i, i] if h[i, i] != 0.0 else 0.0
-    return y, abs(g[k])
+    return y, float(abs(g[k]))

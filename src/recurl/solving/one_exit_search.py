@@ -7,11 +7,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from recurl.policy import Policy
 from recurl.solving.linear_program import linear_program
-from recurl.solving.one_exit_bounds import Bounds, enclose
+from recurl.solving.one_exit_bounds import Bounds, enclose, enclose_tightly
 from recurl.solving.one_exit_certificate import one_exit_certificate
 from recurl.solving.one_exit_iteration import Iterate, policy_iteration, value_iteration
 from recurl.solving.solution import Solution
@@ -31,7 +29,7 @@ ITERATIONS = {
 }
 """The methods: each improves an `Iterate` to a tolerance."""
 
-_STAGE, _FAILURES = 0.01, 3
+_STAGE, _FAILURES = 0.01, 2
 
 
 class Search:
@@ -59,7 +57,7 @@ class Search:
             aim = max(epsilon, _STAGE * float(self.system.size.max()))
         failures = 0
         while True:
-            self._refine(aim)
+            self._refine(aim, enclose if failures < 2 else enclose_tightly)
             low, high = self.interval
             if callback is not None:
                 callback(low, high, dict(self.iterate.work))
@@ -72,12 +70,12 @@ class Search:
                 return "; floats allow no narrower interval"
             aim = max(aim * _STAGE, epsilon) if aim > epsilon else aim * _STAGE
 
-    def _refine(self, width: float) -> None:
+    def _refine(self, width: float, bounds: Callable[[System, Iterate, Floats], Bounds]) -> None:
         """Iterate as far as bounds of a given width need; keep the better of old and new ones."""
         # Bounds are about one change of the last sweep, times the steps, away on either side.
         tolerance = width / (3 * max(1.0, self.system.at_start(self.steps, math.inf)))
         ITERATIONS[self.method](self.iterate, tolerance)
-        new = enclose(self.system, self.iterate, self.steps)
+        new = bounds(self.system, self.iterate, self.steps)
         if self.bounds is None or self._width(new) < self._width(self.bounds):
             self.bounds = new
 
@@ -91,7 +89,7 @@ class Search:
         assert self.bounds is not None
         low = self.system.at_start(self.bounds.lower, -math.inf)
         high = self.system.at_start(self.bounds.upper, math.inf)
-        return (low, high) if self.system.question.sign > 0 else (-high, -low)
+        return (low, high) if self.system.question.sign > 0 else (0.0 - high, 0.0 - low)
 
     def solution(self, reason: str, began: float) -> Solution:
         """What was found, by a search that began at a time."""
@@ -122,9 +120,9 @@ class Search:
             self.method,
             reason=reason,
             policy=Policy.stackless(system.model, actions),
-            values_lower=np.negative(upper) if flipped else lower,
-            values_upper=np.negative(lower) if flipped else upper,
+            values_lower=0.0 - upper if flipped else lower,
+            values_upper=0.0 - lower if flipped else upper,
             work=self.iterate.work,
             seconds=time.perf_counter() - began,
-            _certify=certify,
+            _certify=certify if system.complete else None,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from recurl.model.graph_kernel import strong_components
 from recurl.model.tables import CALL
@@ -52,12 +53,21 @@ class System:
     size: Floats
 
     @classmethod
-    def of(cls, model: RMDP, question: Question) -> System:
-        """Order the states by blocks that depend on each other, and write down their rows."""
+    def of(
+        cls, model: RMDP, question: Question, within: npt.NDArray[np.bool_] | None = None
+    ) -> System:
+        """Order the states by blocks that depend on each other, and write down their rows.
+
+        Args:
+            model: The model.
+            question: What is asked of it.
+            within: States to leave out are False; the others must not lead there.
+        """
         t = model.tables
         label, _ = strong_components(*equation_graph(t))
         order = np.argsort(label, kind="stable").astype(np.int32)
-        order = order[t.states[order]]
+        wanted = t.states if within is None else t.states & within
+        order = order[wanted[order]]
         row = np.full(t.n_vertices, -1, np.int32)
         row[order] = np.arange(len(order), dtype=np.int32)
         # Where floats are the exact numbers, sums may deviate from 1 a little.
@@ -75,15 +85,23 @@ class System:
         return len(self.vertex)
 
     @property
+    def complete(self) -> bool:
+        """Whether every state has a row."""
+        return self.n_rows == int(np.count_nonzero(self.model.tables.states))
+
+    @property
     def block_sizes(self) -> Ints:
         """Number of rows of each block."""
         sizes: Ints = np.diff(self.equations.block_start)
         return sizes
 
     def by_vertex(self, x: Floats, direction: float) -> Floats:
-        """Values of all vertices from values of rows; sums are rounded towards ``direction``."""
+        """Values of all vertices from values of rows; sums are rounded towards ``direction``.
+
+        States that were left out have no value: nan.
+        """
         t = self.model.tables
-        values = np.where(self.row >= 0, x[self.row], 0.0)
+        values = np.where(self.row >= 0, x[self.row], np.where(t.states, np.nan, 0.0))
         calls = np.flatnonzero(t.vertex_kind == CALL)
         returns = t.box_return[t.vertex_box[calls]]
         values[calls] = np.nextafter(values[t.entry_of_call(calls)] + values[returns], direction)
@@ -96,8 +114,9 @@ class System:
         entries = x[self.row[first : first + len(t.start_prob)]]
         worth = float(self.question.root_values(t)[0])
         total = math.fsum([worth, *(t.start_prob * entries)])
-        if t.start_prob.tolist() == [1.0] and worth == 0.0:
-            return total
+        if t.start_prob.tolist() == [1.0]:
+            exact = worth == 0.0 or entries[0] == 0.0
+            return total if exact else math.nextafter(total, direction)
         doubt = 4 * (len(entries) + 2) * UNIT * (abs(worth) + float(np.abs(entries).max()))
         return total + math.copysign(doubt, direction)
 

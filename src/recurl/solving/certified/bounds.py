@@ -11,11 +11,12 @@ import numpy as np
 from recurl.model.tables import CALL, Floats, Ints, Tables
 from recurl.solving.certified import kernel, policy_kernel
 from recurl.solving.certified.fixed_point import fixed_point
+from recurl.solving.certified.threads import spread
 
 if TYPE_CHECKING:
     from recurl.solving.certified.points import Points
 
-_IMPROVEMENTS = 4
+_IMPROVEMENTS = 3
 _LEAST_SLACK = 1e-13
 
 
@@ -113,11 +114,17 @@ def slot_vertices(tables: Tables, points: Points) -> Ints:
     return vertices
 
 
-def entry_values(points: Points, values: Floats) -> Floats:
-    """The entries' share of values by slot."""
+def entry_slots(points: Points) -> np.ndarray:
+    """Slot of each entry of each context."""
     count = np.diff(points.entry)
     inside = np.arange(points.entry[-1]) - np.repeat(points.entry[:-1], count)
-    picked: Floats = values[np.repeat(points.slot[:-1], count) + inside]
+    slots: np.ndarray = np.repeat(points.slot[:-1], count) + inside
+    return slots
+
+
+def entry_values(points: Points, values: Floats) -> Floats:
+    """The entries' share of values by slot."""
+    picked: Floats = values[entry_slots(points)]
     return picked
 
 
@@ -125,11 +132,11 @@ class Fineness:
     """How finely components are solved within a step: a fraction of how far the steps still go."""
 
     def __init__(self, least: float) -> None:
-        self.least = self.now = least
+        self.least, self.now = least, 100.0 * least
 
     def after(self, out: Floats, entries: Floats) -> Floats:
         """Hands on what a step gave, and sets the fineness of the next."""
-        self.now = max(self.least, 0.02 * float(np.abs(out - entries).max(initial=0.0)))
+        self.now = max(self.least, 0.03 * float(np.abs(out - entries).max(initial=0.0)))
         return out
 
 
@@ -141,7 +148,13 @@ def upper_bound(problem: Problem, points: Points, start: Floats, slack: float) -
     fine = Fineness(0.01 * slack * scale)
 
     def step(entries: Floats) -> Floats:
-        out = kernel.upper_step(t, points, gain, order, entries, values, fine.now)
+        out = np.empty_like(entries)
+        spread(
+            len(points.component),
+            lambda a, b: kernel.upper_step(
+                t, points, gain, order, entries, values, fine.now, out, a, b
+            ),
+        )
         return fine.after(out, entries)
 
     entries, sweeps = fixed_point(step, entry_values(points, values), 0.3 * slack * scale)
@@ -204,12 +217,23 @@ class Lower:
         return float(t.start_prob @ self.at(t, t.start_component, problem.root)[1])
 
 
-def lower_bound(problem: Problem, upper: Upper, slack: float) -> tuple[Lower, Lower]:
-    """The pieces of the policy that an upper bound suggests, and of it improved a few times."""
+def lower_bound(
+    problem: Problem, upper: Upper, slack: float, warm: Lower | None = None
+) -> tuple[Lower, Lower]:
+    """The pieces of the policy that an upper bound suggests, and of it improved a few times.
+
+    Args:
+        problem: The problem.
+        upper: The upper bound.
+        slack: How much to stay below the solution.
+        warm: Pieces over the same points to start from.
+    """
     t, pts, gain = problem.tables, upper.points, problem.gain
     action, nodes, weights = kernel.links(t, pts, gain, upper.entries, upper.values)
     callee = nodes[np.arange(len(nodes)), weights.argmax(axis=1)].astype(np.int32)
     lower = Lower.of(t, pts, action, callee)
+    if warm is not None:
+        lower = replace(warm, action=action, callee=callee)
     evaluate(problem, lower, slack)
     suggested = replace(
         lower,
@@ -263,9 +287,13 @@ def _solve_reach(problem: Problem, lower: Lower, slack: float) -> None:
     t, pts = problem.tables, lower.points
 
     def step(entries: Floats, fineness: float) -> Floats:
-        out: Floats = policy_kernel.reach_step(
-            t, pts, problem.order, lower.action, lower.callee, _within_one(entries), lower.reach,
-            slack, fineness,
+        out, given = np.zeros_like(entries), _within_one(entries)
+        spread(
+            len(pts.component),
+            lambda a, b: policy_kernel.reach_step(
+                t, pts, problem.order, lower.action, lower.callee, given, lower.reach,
+                slack, fineness, out, a, b,
+            ),
         )  # fmt: skip
         return out
 
@@ -284,9 +312,13 @@ def _solve_rewards(problem: Problem, lower: Lower, slack: float) -> None:
     scale = max(1.0, problem.size, float(np.abs(lower.entry_rewards).max(initial=0.0)))
 
     def step(entries: Floats, fineness: float) -> Floats:
-        out: Floats = policy_kernel.reward_step(
-            t, pts, problem.gain, problem.order, lower.action, lower.callee, lower.entry_reach,
-            entries, lower.rewards, slack * scale, fineness,
+        out = np.empty_like(entries)
+        spread(
+            len(pts.component),
+            lambda a, b: policy_kernel.reward_step(
+                t, pts, problem.gain, problem.order, lower.action, lower.callee,
+                lower.entry_reach, entries, lower.rewards, slack * scale, fineness, out, a, b,
+            ),
         )  # fmt: skip
         return out
 

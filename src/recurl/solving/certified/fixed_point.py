@@ -56,6 +56,10 @@ def _mix(past: list[tuple[Floats, Floats]]) -> Floats:
         return image
     images = np.stack([image - g for g, _ in past[:-1]], axis=1)
     residuals = np.stack([residual - r for _, r in past[:-1]], axis=1)
-    weights, *_ = np.linalg.lstsq(residuals, residual, rcond=1e-12)
-    mixed: Floats = image - images @ weights
+    size = np.sqrt((residuals * residuals).sum(axis=0)) + 1e-300
+    residuals /= size
+    gram = residuals.T @ residuals
+    gram[np.diag_indices_from(gram)] += 1e-13
+    weights = np.linalg.solve(gram, residuals.T @ residual)
+    mixed: Floats = image - images @ (weights / size)
     return mixed

@@ -17,7 +17,7 @@ from recurl.solving.certified.points import CLOUD, LINE, MESH, Points
 _SWEEPS = 10_000
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def locate(
     pts: Points, c: int, v: np.ndarray, exits: int, nodes: np.ndarray, weights: np.ndarray
 ) -> int:
@@ -102,7 +102,7 @@ def _closest(pts: Points, c: int, v: np.ndarray, exits: int) -> int:
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def beyond(
     pts: Points, v: np.ndarray, exits: int, nodes: np.ndarray, weights: np.ndarray, n: int
 ) -> float:
@@ -116,7 +116,7 @@ def beyond(
     return largest
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def from_anchor(pts: Points, c: int, v: np.ndarray, exits: int) -> float:
     """max(v - v_i) for the anchor of a component: keeps interpolation from running away."""
     largest = -np.inf
@@ -143,7 +143,7 @@ def nearest(
     return best, value
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def _call_upper(
     t: Tables,
     pts: Points,
@@ -188,12 +188,14 @@ def upper_step(
     u: np.ndarray,
     w: np.ndarray,
     tol: float,
-) -> np.ndarray:
-    """Solve every context with calls worth what ``u`` says; returns the new entries' values."""
-    out = np.empty_like(u)
+    out: np.ndarray,
+    begin: int,
+    end: int,
+) -> None:
+    """Solve some contexts with calls worth what ``u`` says; ``out`` gets their entries' values."""
     width = pts.vector.shape[1]
     work = (np.empty(width + 1, np.int64), np.empty(width + 1), np.empty(width))
-    for x in range(len(pts.component)):
+    for x in range(begin, end):
         c = pts.component[x]
         first = t.component_start[c]
         base = pts.slot[x]
@@ -217,7 +219,6 @@ def upper_step(
                 break
         for entry in range(t.n_entries[c]):
             out[pts.entry[x] + entry] = w[base + entry]
-    return out
 
 
 @numba.njit(cache=True, nogil=True)

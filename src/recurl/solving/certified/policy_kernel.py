@@ -35,10 +35,12 @@ def reach_step(
     p: np.ndarray,
     slack: float,
     tol: float,
-) -> np.ndarray:
-    """Find p of every slot when calls reach exits as ``entries`` says; returns the entries' p."""
-    out = np.zeros_like(entries)
-    for x in range(len(pts.component)):
+    out: np.ndarray,
+    begin: int,
+    end: int,
+) -> None:
+    """Find p of some contexts, calls reaching exits as ``entries`` says; entries go to ``out``."""
+    for x in range(begin, end):
         c = pts.component[x]
         shift = pts.slot[x] - t.component_start[c]
         if t.n_exits[c] == 1:
@@ -50,7 +52,6 @@ def reach_step(
                 _reach_exit(t, pts, order, action, callee, entries, p, slack, tol, x, k)
         for entry in range(t.n_entries[c]):
             out[pts.entry[x] + entry] = p[pts.slot[x] + entry]
-    return out
 
 
 @numba.njit(cache=True, nogil=True)
@@ -127,10 +128,12 @@ def reward_step(
     r: np.ndarray,
     slack: float,
     tol: float,
-) -> np.ndarray:
-    """Find R of every slot when calls earn what ``entries`` says; returns the entries' R."""
-    out = np.empty_like(entries)
-    for x in range(len(pts.component)):
+    out: np.ndarray,
+    begin: int,
+    end: int,
+) -> None:
+    """Find R of some contexts, calls earning what ``entries`` says; entries go to ``out``."""
+    for x in range(begin, end):
         c = pts.component[x]
         shift = pts.slot[x] - t.component_start[c]
         for _ in range(_SWEEPS):
@@ -152,7 +155,6 @@ def reward_step(
                 break
         for entry in range(t.n_entries[c]):
             out[pts.entry[x] + entry] = r[pts.slot[x] + entry]
-    return out
 
 
 @numba.njit(cache=True, nogil=True)
@@ -169,51 +171,34 @@ def lower_excess(
 ) -> tuple[float, float]:
     """The most by which R, and p, exceed what their own choices give; negative is sound."""
     worst_r = worst_p = -np.inf
+    after = np.empty(p.shape[1])
     for x in range(len(pts.component)):
         c = pts.component[x]
+        exits = t.n_exits[c]
         shift = pts.slot[x] - t.component_start[c]
         for q in range(t.component_start[c], t.component_start[c + 1]):
             if t.vertex_kind[q] == EXIT:
                 continue
+            after[:] = 0.0
             if t.vertex_kind[q] == CALL:
+                called = _called(t, pts, callee, shift + q, q)
                 total = _reward_of_call(t, pts, callee, reach, rewards, r, shift, q)
+                ret = shift + t.box_return[t.vertex_box[q]]
+                for j in range(t.n_exits[t.box_component[t.vertex_box[q]]]):
+                    for k in range(exits):
+                        after[k] += reach[called, j] * p[ret + j, k]
             else:
                 a = t.action_start[q] + action[shift + q]
                 total = gain[a]
                 for i in range(t.transition_start[a], t.transition_start[a + 1]):
                     total += t.prob[i] * r[shift + t.target[i]]
+                    for k in range(exits):
+                        after[k] += t.prob[i] * p[shift + t.target[i], k]
             worst_r = max(worst_r, r[shift + q] - total)
-            if t.n_exits[c] > 1:
-                for k in range(t.n_exits[c]):
-                    if p[shift + q, k] > 0.0:
-                        after = _reach_after(t, pts, action, callee, reach, p, shift, q, k)
-                        worst_p = max(worst_p, p[shift + q, k] - after)
+            for k in range(exits if exits > 1 else 0):
+                if p[shift + q, k] > 0.0:
+                    worst_p = max(worst_p, p[shift + q, k] - after[k])
     return worst_r, worst_p
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def _reach_after(
-    t: Tables,
-    pts: Points,
-    action: np.ndarray,
-    callee: np.ndarray,
-    reach: np.ndarray,
-    p: np.ndarray,
-    shift: int,
-    q: int,
-    k: int,
-) -> float:
-    total = 0.0
-    if t.vertex_kind[q] == CALL:
-        called = _called(t, pts, callee, shift + q, q)
-        ret = shift + t.box_return[t.vertex_box[q]]
-        for j in range(t.n_exits[t.box_component[t.vertex_box[q]]]):
-            total += reach[called, j] * p[ret + j, k]
-        return total
-    a = t.action_start[q] + action[shift + q]
-    for i in range(t.transition_start[a], t.transition_start[a + 1]):
-        total += t.prob[i] * p[shift + t.target[i], k]
-    return total
 
 
 @numba.njit(cache=True, nogil=True)

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recurl.model.tables import Floats, Tables
-from recurl.solving.certified import kernel
-from recurl.solving.certified.bounds import Lower, Problem, Upper, lower_bound, upper_bound
+from recurl.model.tables import Floats, Ints, Tables
+from recurl.solving.certified import kernel, policy_kernel
+from recurl.solving.certified.bounds import (
+    Lower,
+    Problem,
+    Upper,
+    entry_slots,
+    lower_bound,
+    upper_bound,
+)
 from recurl.solving.certified.points import CLOUD, MESH_EXITS, Points, arranged, make_points
 from recurl.solving.certified.refine import new_vectors, visited_calls
 
@@ -95,8 +102,10 @@ class Search:
         problem = self.problem
         slack = problem.slack(max(self.epsilon, 0.1 * min(found.gap, problem.size)))
         points = make_points(problem.tables, self.vectors, self.anchors)
-        upper = upper_bound(problem, points, self._below(points, self.lower), slack)
-        suggested, lower = lower_bound(problem, upper, slack)
+        warm = self._warm(points)
+        below = policy_kernel.lower_values(problem.tables, points, warm.reach, warm.rewards)
+        upper = upper_bound(problem, points, below, slack)
+        suggested, lower = lower_bound(problem, upper, slack, warm)
         found.keep(problem, upper, lower)
         self.rounds += 1
         self.sweeps += upper.sweeps + lower.sweeps
@@ -117,39 +126,35 @@ class Search:
             merged = np.concatenate([self.vectors[c], vectors])
             self.vectors[c] = arranged(merged, connected=self.connected)
 
-    def _below(self, points: Points, lower: Lower) -> Floats:
-        """Values below the fixed point for all points: what the best piece says there.
+    def _warm(self, points: Points) -> Lower:
+        """The best pieces so far at all points, as a start for both bounds.
 
-        From below, iteration comes to the least of the fixed points.
+        From values below, the upper bound comes to the least of its fixed points.
         """
-        t = self.problem.tables
-        values = np.empty(int(points.slot[-1]))
+        t, old = self.problem.tables, self.lower
+        slots = []
         for c in range(t.n_components):
-            exits, entries = int(t.n_exits[c]), int(t.n_entries[c])
-            span = slice(int(points.slot[points.first[c]]), int(points.slot[points.first[c + 1]]))
-            vectors = points.vector[points.first[c] : points.first[c + 1], :exits]
-            rewards, reach = _pieces_of(t, lower, c)
-            values[span] = _best_pieces(rewards, reach[:, :, :exits], vectors, entries).ravel()
-        return values
+            size = int(t.component_start[c + 1] - t.component_start[c])
+            best = _best_pieces(t, old, c, points.vector[points.first[c] : points.first[c + 1]])
+            slots.append((old.points.slot[best][:, None] + np.arange(size)).ravel())
+        from_slot = np.concatenate(slots)
+        warm = Lower.of(t, points, old.action[from_slot].copy(), old.callee[from_slot].copy())
+        warm.reach[:], warm.rewards[:] = old.reach[from_slot], old.rewards[from_slot]
+        entry = entry_slots(points)
+        warm.entry_reach[:], warm.entry_rewards[:] = warm.reach[entry], warm.rewards[entry]
+        return warm
 
 
-def _pieces_of(t: Tables, lower: Lower, c: int) -> tuple[Floats, Floats]:
-    """R and p of a component's pieces: a row each, by vertex."""
-    pts = lower.points
-    count = int(pts.first[c + 1] - pts.first[c])
-    span = slice(int(pts.slot[pts.first[c]]), int(pts.slot[pts.first[c + 1]]))
-    rewards, reach = lower.rewards[span], lower.reach[span]
-    return rewards.reshape(count, -1), reach.reshape(count, -1, reach.shape[1])
-
-
-def _best_pieces(rewards: Floats, reach: Floats, vectors: Floats, entries: int) -> Floats:
-    """Values of all vertices at some exit values, by the piece that is best at the entries."""
-    least = vectors.min(axis=1)
-    rest = vectors - least[:, None]
-    worth = np.einsum("jek,ik->ij", reach[:, :entries], rest) + rewards[:, :entries].sum(axis=1)
-    best = worth.argmax(axis=1)
-    values: Floats = rewards[best] + np.einsum("iqk,ik->iq", reach[best], rest) + least[:, None]
-    return values
+def _best_pieces(t: Tables, lower: Lower, c: int, vectors: Floats) -> Ints:
+    """For each of some exit values of a component, the context whose piece is best at entries."""
+    pts, exits = lower.points, int(t.n_exits[c])
+    contexts = np.arange(pts.first[c], pts.first[c + 1])
+    rows = pts.entry[contexts][:, None] + np.arange(t.n_entries[c])
+    rest = vectors[:, :exits] - vectors[:, :exits].min(axis=1, keepdims=True)
+    reach = lower.entry_reach[rows][:, :, :exits].sum(axis=1)
+    worth = rest @ reach.T + lower.entry_rewards[rows].sum(axis=1)
+    best: Ints = contexts[worth.argmax(axis=1)]
+    return best
 
 
 def start_above(problem: Problem, upper: Upper) -> float:

@@ -97,6 +97,7 @@ class _Run:
     def search(self) -> str:
         """Search until done; says why it stopped."""
         upper, lower = first_bounds(self.problem)
+        self.found.keep(self.problem, upper, lower)
         connected = self.problem.tables.max_exits <= MESH_EXITS
         while not self.done:
             trials = Trials(self.problem, upper, lower, tolerance=0.1 * self.epsilon)

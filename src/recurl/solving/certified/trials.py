@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from recurl.errors import NotProperError
 from recurl.model.tables import CALL, Floats, Tables
 from recurl.solving.certified import trial_kernel
-from recurl.solving.certified.bounds import Lower, Problem, Upper, lower_bound
+from recurl.solving.certified.bounds import Lower, Problem, Upper, entry_slots, lower_bound
 from recurl.solving.certified.points import Points, make_points
 from recurl.solving.certified.trial_kernel import Store
 
@@ -20,7 +21,11 @@ def first_bounds(problem: Problem) -> tuple[Upper, Lower]:
     crude = [problem.crude(c) for c in range(t.n_components)]
     points = make_points(t, [vector[None, :] for vector, _ in crude])
     upper = Upper.of(problem, points, np.concatenate([values for _, values in crude]))
-    return upper, lower_bound(problem, upper, _SLACK)[1]
+    lowers = (lower_bound(problem, upper, slack)[1] for slack in (_SLACK, 1e-10, 1e-8))
+    lower = next((one for one in lowers if one.sound), None)
+    if lower is None:
+        raise NotProperError("no policy could be evaluated: the model is too close to improper")
+    return upper, lower
 
 
 class Trials:
@@ -80,7 +85,7 @@ class Trials:
         ]
         action, callee, reach, rewards = columns
         callee = callee + _shifts(t, points, points.first[:-1] - s.first)
-        entry = _entry_slots(points)
+        entry = entry_slots(points)
         return Lower(points, action, callee, reach, rewards, reach[entry], rewards[entry], True)
 
 
@@ -88,13 +93,6 @@ def _used(t: Tables, s: Store, c: int, count: int, column: np.ndarray) -> np.nda
     """What is in use of a column, of one component."""
     size = int(t.component_start[c + 1] - t.component_start[c])
     return column[s.slot[c] : s.slot[c] + count * size]
-
-
-def _entry_slots(points: Points) -> np.ndarray:
-    count = np.diff(points.entry)
-    inside = np.arange(points.entry[-1]) - np.repeat(points.entry[:-1], count)
-    slots: np.ndarray = np.repeat(points.slot[:-1], count) + inside
-    return slots
 
 
 def _shifts(t: Tables, points: Points, moved: np.ndarray) -> np.ndarray:

@@ -1,0 +1,41 @@
+"""Contexts are solved independently of each other within a step: on all cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+
+_ALONE = 64
+"""Contexts up to which handing work to threads costs more than it saves."""
+
+
+def spread(count: int, work: Callable[[int, int], None]) -> None:
+    """Do ``work(a, b)`` for parts [a, b) of range(count); the parts must not meet.
+
+    Example:
+        >>> done = [0] * 100
+        >>> def work(a, b):
+        ...     done[a:b] = [1] * (b - a)
+        >>> spread(100, work)
+        >>> sum(done)
+        100
+    """
+    parts = 4 * _threads()
+    if count <= _ALONE:
+        work(0, count)
+        return
+    edges = [count * i // parts for i in range(parts + 1)]
+    for future in [_pool().submit(work, a, b) for a, b in pairwise(edges)]:
+        future.result()
+
+
+def _threads() -> int:
+    return os.cpu_count() or 1
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_threads())
