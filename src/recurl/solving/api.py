@@ -95,6 +95,10 @@ def _solver(model: RMDP, method: str) -> Callable[..., Solution]:
     if method != "auto" and method not in known:
         what = "method for a multi-exit model" if method in ONE_EXIT else "method"
         raise UnknownNameError(what, method, ["auto", *known])
+    if method == "auto" and (model.kind.deterministic or not one_exit):
+        from recurl.solving.structure import solve_by_structure
+
+        return solve_by_structure
     if one_exit and method not in ANY:
         from functools import partial
 

@@ -34,8 +34,8 @@ def infinite(model: RMDP, question: Question, analysis: Analysis, *, began: floa
 
     If every step pays something, a policy that takes infinitely many steps on average collects
     infinitely much. If every step costs something, and every policy takes infinitely many steps
-    on average, then all pay infinitely much. Every policy does so if there is only one, or if even
-    the greatest probability to end is below 1.
+    on average, then all pay infinitely much. Every policy does so if there is only one, if no
+    exit can be reached, or if even the greatest probability to end is below 1.
 
     Raises:
         NotProperError: The optimum is not known to be infinite.
@@ -64,7 +64,7 @@ def _infinite_value(model: RMDP, question: Question, analysis: Analysis) -> floa
         return None
     if rewards.min() > 0:
         return math.inf
-    forced = _no_choice(model) or termination(model).upper < 1.0
+    forced = _no_choice(model) or _stuck(model) or termination(model).upper < 1.0
     return -math.inf if forced else None
 
 
@@ -74,6 +74,11 @@ def _reachable_rewards(model: RMDP, question: Question) -> Floats:
     taken = np.repeat(model.reach.reachable[t.action_vertex], np.diff(t.transition_start))
     rewards: Floats = question.transition_rewards(t)[taken & (t.prob > 0)]
     return rewards
+
+
+def _stuck(model: RMDP) -> bool:
+    """Whether a run may start where no exit can be reached."""
+    return bool(model.reach.dead[model.tables.starts].any())
 
 
 def _no_choice(model: RMDP) -> bool:

@@ -104,7 +104,7 @@ class System:
         values = np.where(self.row >= 0, x[self.row], np.where(t.states, np.nan, 0.0))
         calls = np.flatnonzero(t.vertex_kind == CALL)
         returns = t.box_return[t.vertex_box[calls]]
-        values[calls] = np.nextafter(values[t.entry_of_call(calls)] + values[returns], direction)
+        values[calls] = _sum_towards(values[t.entry_of_call(calls)], values[returns], direction)
         return values
 
     def at_start(self, x: Floats, direction: float) -> float:
@@ -125,3 +125,12 @@ class System:
         local = np.zeros(self.model.tables.n_vertices, np.int32)
         local[self.vertex] = choice - self.equations.action_start[:-1]
         return local
+
+
+def _sum_towards(a: Floats, b: Floats, direction: float) -> Floats:
+    """``a + b``, rounded towards ``direction`` where it is not exact."""
+    total = a + b
+    part = total - a
+    error = (a - (total - part)) + (b - part)  # exactly what rounding left out
+    wrong = error > 0 if direction > 0 else error < 0
+    return np.where(wrong, np.nextafter(total, direction), total)

@@ -47,7 +47,7 @@ def unravel(
     """
     if depth < 0:
         raise ValueError(f"depth must not be negative, not {depth}")
-    return _Unravelling(model, depth, deeper, limit).model_of_states()
+    return Unravelling(model, depth, deeper, limit).model_of_states()
 
 
 def flatten(model: RMDP, *, limit: int = 1_000_000) -> RMDP:
@@ -83,7 +83,7 @@ def _recursive_components(model: RMDP) -> Iterator[int]:
             yield from group
 
 
-class _Unravelling:
+class Unravelling:
     """A search through stacks and vertices.
 
     A stack is a number: 0 the empty one; `parent` and `box` say what lies below and on top. States

@@ -14,6 +14,7 @@ from recurl.model.tables import Floats
 
 _MEMORY = 8
 _PATIENCE = 25
+_HOPELESS = 1e100
 
 
 def fixed_point(
@@ -37,7 +38,7 @@ def fixed_point(
             best, least, since = new, size, 0
         if size <= tolerance:
             return new, count
-        if since > _PATIENCE or not np.isfinite(size):
+        if since > _PATIENCE or not size < _HOPELESS:
             break
         if size > 1e3 * least:
             past.clear()

@@ -115,18 +115,27 @@ class _Run:
     @property
     def done(self) -> bool:
         """Whether the interval is narrow enough, decides the threshold, or time is up."""
-        return self.found.gap <= self.epsilon or self._decided() or time.monotonic() > self.deadline
+        return self.found.gap <= self.epsilon or self._over(self.found.low, self.found.high)
 
-    def _decided(self) -> bool:
+    def _over(self, low: float, high: float) -> bool:
+        """Whether there is no need, or no time, to go on with such an interval."""
+        return self._decided(low, high) or time.monotonic() > self.deadline
+
+    def _decided(self, low: float, high: float) -> bool:
         if self.at_least is None:
             return False
-        low, high = sorted((self.sign * self.found.low, self.sign * self.found.high))
-        return low >= self.at_least or high < self.at_least
+        ends = self._ends(low, high)
+        return ends[0] >= self.at_least or ends[1] < self.at_least
+
+    def _ends(self, low: float, high: float) -> tuple[float, float]:
+        """The interval in the sense of the question."""
+        return (low, high) if self.sign > 0 else (-high, -low)
 
     def _reason(self) -> str:
         if self.found.gap <= self.epsilon:
             return "multi-exit: the interval is as narrow as asked"
-        return "the interval decides the threshold" if self._decided() else "the time is up"
+        decided = self._decided(self.found.low, self.found.high)
+        return "the interval decides the threshold" if decided else "the time is up"
 
     def _try(self, trials: Trials) -> None:
         """Trials as long as they help: until two batches have not cut the gap by a third."""
@@ -135,11 +144,13 @@ class _Run:
             trials.run(_BATCH)
             self.work["trials"] += _BATCH
             self.work["points"] = float(trials.store.points.sum())
-            self.found.keep(self.problem, trials.upper(), trials.lower())
-            self._report()
-            gaps.append(self.found.gap)
-            if self.done or gaps[-1] > 0.67 * gaps[-3]:
-                return
+            low, high = trials.bounds()
+            gaps.append(high - low)
+            self._report(max(low, self.found.low), min(high, self.found.high))
+            stalled = gaps[-1] > 0.67 * gaps[-3]
+            if stalled or gaps[-1] <= 0.9 * self.epsilon or self._over(low, high):
+                break
+        self.found.keep(self.problem, trials.upper(), trials.lower())
 
     def _solve_together(self, search: Search, rounds: int) -> tuple[Upper, Lower]:
         """Rounds of solving all points together; returns the bounds of the last one."""
@@ -147,12 +158,11 @@ class _Run:
             upper, lower = search.round(self.found)
             self.work["rounds"] += 1
             self.work["points"] = float(sum(map(len, search.vectors)))
-            self._report()
+            self._report(self.found.low, self.found.high)
             if self.done or search.finished:
                 break
         return upper, lower
 
-    def _report(self) -> None:
+    def _report(self, low: float, high: float) -> None:
         if self.callback is not None:
-            low, high = sorted((self.sign * self.found.low, self.sign * self.found.high))
-            self.callback(low, high, self.work)
+            self.callback(*self._ends(low, high), self.work)

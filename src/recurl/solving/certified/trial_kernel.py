@@ -114,6 +114,7 @@ def back_up_above(
     """Lower the values of a point as far as the bounds of its calls allow."""
     shift = block(t, s, c, x)
     v = np.empty(s.vector.shape[1])
+    apart = np.empty(s.points.max())
     for _ in range(_SWEEPS):
         change = 0.0
         for place in range(t.component_start[c], t.component_start[c + 1]):
@@ -121,23 +122,42 @@ def back_up_above(
             if t.vertex_kind[q] == EXIT:
                 continue
             if t.vertex_kind[q] == CALL:
-                box = t.vertex_box[q]
-                _returns(t, s.above, shift, box, v)
-                value = above_at(
-                    t,
-                    s,
-                    t.box_component[box],
-                    v,
-                    t.component_start[t.box_component[box]] + t.vertex_port[q],
-                )[1]
-            else:
-                value = _best_action(t, gain, s.above, shift, q)[1]
+                if t.vertex_port[q] == 0:
+                    box = t.vertex_box[q]
+                    _returns(t, s.above, shift, box, v)
+                    change = max(change, _lower_calls(t, s, box, v, apart, shift))
+                continue
+            value = _best_action(t, gain, s.above, shift, q)[1]
             # Values only fall: what was a bound before stays one.
             if value < s.above[shift + q]:
                 change = max(change, s.above[shift + q] - value)
                 s.above[shift + q] = value
         if change <= tol:
             break
+
+
+@numba.njit(cache=True, nogil=True)
+def _lower_calls(
+    t: Tables, s: Store, box: int, v: np.ndarray, apart: np.ndarray, shift: int
+) -> float:
+    """Lower the values of all call ports of a box, whose points are equally far from v."""
+    c = t.box_component[box]
+    first = s.first[c]
+    for i in range(s.points[c]):
+        apart[i] = -np.inf
+        for k in range(t.n_exits[c]):
+            apart[i] = max(apart[i], v[k] - s.vector[first + i, k])
+    change = 0.0
+    size = t.component_start[c + 1] - t.component_start[c]
+    for entry in range(t.n_entries[c]):
+        value = np.inf
+        for i in range(s.points[c]):
+            value = min(value, s.above[s.slot[c] + i * size + entry] + apart[i])
+        q = shift + t.box_call[box] + entry
+        if value < s.above[q]:
+            change = max(change, s.above[q] - value)
+            s.above[q] = value
+    return change
 
 
 @numba.njit(cache=True, nogil=True)
@@ -157,6 +177,18 @@ def settle(
                 fallen = max(fallen, (before - now).max())
         if fallen <= tol:
             break
+
+
+@numba.njit(cache=True, nogil=True)
+def start_bounds(t: Tables, s: Store, root: np.ndarray) -> tuple[float, float]:
+    """Both bounds at the start, with exits worth ``root``."""
+    c = t.start_component
+    low = high = 0.0
+    for entry in range(len(t.start_prob)):
+        q = t.component_start[c] + entry
+        low += t.start_prob[entry] * below_at(t, s, c, root, q)[1]
+        high += t.start_prob[entry] * above_at(t, s, c, root, q)[1]
+    return low, high
 
 
 @numba.njit(cache=True, nogil=True)

@@ -59,6 +59,11 @@ class Trials:
         t, old = self.problem.tables, self.store
         self.store = _moved(t, old, _empty(t, 2 * int(old.room[0])))
 
+    def bounds(self) -> tuple[float, float]:
+        """Both bounds at the start."""
+        low, high = trial_kernel.start_bounds(self.problem.tables, self.store, self.problem.root)
+        return float(low), float(high)
+
     def vectors(self) -> list[Floats]:
         """Exit values of the points, by component."""
         t, s = self.problem.tables, self.store

@@ -1,0 +1,21 @@
+"""Certificates for answers that were found by other means than the certified search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from recurl.model.certificate import Certificate
+    from recurl.model.rmdp import RMDP
+    from recurl.solving.question import Question
+
+
+def certified_elsewhere(
+    model: RMDP, question: Question, epsilon: float, options: dict[str, Any]
+) -> Certificate:
+    """The certificate of a general method, for answers that were found in another way."""
+    from recurl.solving.certified import solve_certified
+    from recurl.solving.one_exit import solve_one_exit
+
+    general = solve_one_exit if model.kind.one_exit else solve_certified
+    return general(model, question, epsilon, **options).certificate

@@ -1,0 +1,111 @@
+"""Hierarchical models with several exits: flattened to a finite decision process, and solved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recurl.errors import LimitError
+from recurl.model.rmdp import RMDP
+from recurl.model.tables import CALL, EXIT, Layout
+from recurl.model.transforms.unravelling import Unravelling
+from recurl.policy import Policy
+from recurl.solving.elsewhere import certified_elsewhere
+from recurl.solving.one_exit import solve_one_exit
+from recurl.solving.question import Question
+
+if TYPE_CHECKING:
+    from recurl.model.tables import Floats
+    from recurl.solving.solution import Solution
+
+LIMIT = 200_000
+"""States up to which a model is flattened; beyond it, the certified search is the better way."""
+
+
+def solve_hierarchical(
+    model: RMDP, question: Question, epsilon: float, **options: Any
+) -> Solution | None:
+    """The optimum of a model in which no component can reach a call of itself.
+
+    There are finitely many stacks, so that the model is a finite Markov decision process over
+    (stack, vertex), up to exponentially larger than the model.
+
+    Returns:
+        The solution, or None if there are more than `LIMIT` states.
+
+    Example:
+        >>> import recurl
+        >>> model = recurl.zoo.random_model(kind="hierarchical", components=3, nodes=4)
+        >>> solution = solve_hierarchical(model, recurl.Question(), 1e-6)
+        >>> solution.method
+        'flattening and policy-iteration'
+    """
+    try:
+        states = Unravelling(model, model.tables.n_components, 0, LIMIT)
+    except LimitError:
+        return None
+    flat = _single_exit(states.model_of_states(), question)
+    found = solve_one_exit(flat, Question(question.objective), epsilon, **options)
+    return replace(
+        found,
+        model=model,
+        question=question,
+        method=f"flattening and {found.method}",
+        reason="hierarchical: finitely many stacks",
+        policy=_policy(model, states, found.policy) if found.policy else None,
+        values_lower=None,
+        values_upper=None,
+        _certify=partial(certified_elsewhere, model, question, epsilon, options),
+    )
+
+
+def _single_exit(flat: RMDP, question: Question) -> RMDP:
+    """The same process with one exit, what its exits are worth being paid on the way there."""
+    t = flat.tables
+    entries, exits = int(t.n_entries[0]), int(t.n_exits[0])
+    sign = question.sign
+    rewards = sign * question.transition_rewards(t) + _worth(flat, sign * question.root_values(t))
+    target = np.where(t.target < entries, t.target, np.maximum(t.target - exits + 1, entries))
+    actions = np.diff(t.action_start)
+    rows = np.concatenate([actions[:entries], [0], actions[entries + exits :]])
+    return RMDP.from_arrays(
+        Layout.of([entries], [1], [t.n_vertices - entries - exits]),
+        action_start=np.concatenate([[0], np.cumsum(rows)]),
+        transition_start=t.transition_start,
+        target=target,
+        prob=t.prob,
+        reward=rewards,
+        start_prob=t.start_prob,
+    )
+
+
+def _worth(flat: RMDP, root: Floats) -> Floats:
+    """What the exit that a transition leads to is worth, or 0."""
+    t = flat.tables
+    leaves = t.vertex_kind[t.target] == EXIT
+    worth: Floats = np.where(leaves, root[np.where(leaves, t.vertex_port[t.target], 0)], 0.0)
+    return worth
+
+
+def _policy(model: RMDP, states: Unravelling, flat: Policy) -> Policy:
+    """The policy of the states, as one context per stack; calls that no run makes enter any."""
+    t = model.tables
+    component = [t.start_component, *(int(t.box_component[b]) for b in states.box[1:])]
+    component += sorted(set(range(t.n_components)) - set(component))
+    size = np.diff(t.component_start)[component]
+    first = np.cumsum(size) - size - t.component_start[component]
+    actions, callees = np.zeros(int(size.sum()), np.int32), np.zeros(int(size.sum()), np.int32)
+    for number, (stack, vertex) in enumerate(states.states):
+        here = number if number < states.n_starts else number + 1
+        actions[first[stack] + vertex] = flat.actions[here]
+    calls = np.flatnonzero(t.vertex_kind == CALL)
+    for stack, c in enumerate(component):
+        for q in calls[t.vertex_component[calls] == c].tolist():
+            box = int(t.vertex_box[q])
+            some = component.index(int(t.box_component[box]))
+            callees[first[stack] + q] = states.pushed.get((stack, box), some)
+    start = np.zeros(len(t.start_prob), np.int32)
+    return Policy(model, component, actions, callees=callees, start=start)

@@ -1,0 +1,61 @@
+"""Models that leave nothing to decide: recursive Markov chains, evaluated."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recurl.policy import Policy
+from recurl.solving.elsewhere import certified_elsewhere
+from recurl.solving.evaluate import evaluate
+from recurl.solving.solution import Solution
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.solving.question import Question
+
+
+def has_choice(model: RMDP) -> bool:
+    """Whether some vertex has more than one action."""
+    return bool((np.diff(model.tables.action_start) > 1).any())
+
+
+def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
+    """The expected total of a model with one action everywhere; see `evaluate`.
+
+    Example:
+        >>> import recurl
+        >>> solution = recurl.solve(recurl.zoo.and_or())
+        >>> round(solution.lower, 9), solution.method
+        (0.58113883, 'evaluation')
+    """
+    began = time.perf_counter()
+    found = evaluate(Policy.uniform(model), exit_values=question.exit_values or None)
+    low, high, reason = found.lower, found.upper, found.reason
+    if question.rewards == "steps":
+        low = high = found.steps
+    elif question.rewards == "none":
+        low, high = _worth_of_exits(question, list(found.exit_intervals.values()))
+    return Solution(
+        model,
+        question,
+        low,
+        high,
+        method="evaluation",
+        reason=reason or "there is nothing to decide",
+        policy=found.policy,
+        seconds=time.perf_counter() - began,
+        _certify=partial(certified_elsewhere, model, question, epsilon, options),
+    )
+
+
+def _worth_of_exits(
+    question: Question, intervals: list[tuple[float, float]]
+) -> tuple[float, float]:
+    pairs = list(zip(question.exit_values, intervals, strict=True))
+    low = sum(worth * (a if worth >= 0 else b) for worth, (a, b) in pairs)
+    high = sum(worth * (b if worth >= 0 else a) for worth, (a, b) in pairs)
+    return low, high

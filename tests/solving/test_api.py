@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+import recurl
+from recurl.errors import UnknownNameError
+from recurl.solving.api import ONE_EXIT, question_of
+
+
+def test_unknown_methods_are_answered_with_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match=r"linear-program, policy-iteration, value-iter"):
+        recurl.solve(recurl.zoo.countdown(), "policy_iteration")
+
+
+@pytest.mark.parametrize("method", ONE_EXIT)
+def test_one_exit_methods_are_not_for_several_exits(method: str) -> None:
+    with pytest.raises(UnknownNameError, match="multi-exit model"):
+        recurl.solve(recurl.zoo.cloud(), method)
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, float("nan")])
+def test_widths_are_not_negative(epsilon: float) -> None:
+    with pytest.raises(ValueError, match="width"):
+        recurl.solve(recurl.zoo.countdown(), epsilon=epsilon)
+
+
+def test_questions() -> None:
+    model = recurl.zoo.cloud(exits=1)
+    assert question_of(model, "reward").rewards == "model"
+    assert question_of(model, "steps", "min").sign == -1
+    assert question_of(model, "exit:u2").exit_values == (1.0,)
+    with pytest.raises(UnknownNameError, match="Known: u2"):
+        question_of(model, "exit:u9")
+    with pytest.raises(UnknownNameError, match="exit:NAME, reward, steps"):
+        question_of(model, "return")
+    with pytest.raises(UnknownNameError, match="max, min"):
+        recurl.solve(model, objective="most")
+
+
+def test_a_proper_model_ends_surely() -> None:
+    solution = recurl.solve(recurl.zoo.cloud(exits=1), of="exit:u2")
+    assert (solution.lower, solution.upper) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("method", ["auto", *ONE_EXIT])
+def test_steps_of_the_gambler(method: str) -> None:
+    """Wins with 2/5, one step a round: x = 1 + 2/5 (x + 1 + x + 1) gives 9."""
+    solution = recurl.solve(recurl.zoo.gambler(p="2/5"), method, of="steps")
+    assert solution.value == pytest.approx(9, abs=1e-6)
+
+
+def test_text() -> None:
+    text = str(recurl.solve(recurl.zoo.cloud(exits=1)))
+    assert text.startswith("cloud: the greatest expected total reward is in [-5.3425, -5.3425]")
+    assert "Method: policy-iteration (10 states in 9 blocks" in text
+    assert "stackless" in text
+
+
+def test_callback_and_progress_see_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[tuple[float, float]] = []
+    solution = recurl.solve(
+        recurl.zoo.spelunking(),
+        callback=lambda low, high, work: seen.append((low, high)),
+        progress=True,
+    )
+    assert seen[-1] == (solution.lower, solution.upper)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.solving.exact_one_exit import exact_values, small_models
+from tests.solving.references import broken_step_bounds
+
+import recurl
+from recurl.solving.one_exit_bounds import enclose, enclose_tightly, step_bounds
+from recurl.solving.one_exit_iteration import Iterate, policy_iteration
+from recurl.solving.one_exit_kernel import holds_above, holds_below
+from recurl.solving.one_exit_system import System
+from recurl.solving.question import Question
+
+
+@settings(max_examples=25)
+@given(small_models)
+def test_step_bounds_hold_in_exact_arithmetic(model: recurl.RMDP) -> None:
+    system = System.of(model, Question())
+    steps = step_bounds(system)
+    assert broken_step_bounds(model, system.by_vertex(steps, np.inf)) == []
+
+
+def test_step_bounds_are_near_the_greatest_steps() -> None:
+    model = recurl.zoo.cloud(exits=1)
+    system = System.of(model, Question())
+    steps = system.by_vertex(step_bounds(system), np.inf)
+    greatest = exact_values(model, rewards="steps")
+    assert all(x <= d <= 1.03 * float(x) for x, d in zip(greatest, steps, strict=True))
+
+
+def test_no_step_bounds_without_an_end() -> None:
+    assert step_bounds(System.of(recurl.zoo.gambler(p=0.6), Question())) is None
+
+
+@settings(max_examples=25)
+@given(small_models, st.integers(0, 1000), st.sampled_from([enclose, enclose_tightly]))
+def test_any_guess_is_enclosed(model: recurl.RMDP, seed: int, method: object) -> None:
+    system = System.of(model, Question())
+    steps = step_bounds(system)
+    it = Iterate.first(system.equations, system.gain, steps)
+    it.x[:] = np.random.default_rng(seed).normal(size=len(it.x))
+    bounds = method(system, it, steps)
+    exact = exact_values(model)
+    for vertex, low, high in zip(system.vertex, bounds.lower, bounds.upper, strict=True):
+        assert low <= exact[vertex] <= high
+
+
+def test_a_guess_off_by_little_is_refused_as_a_bound() -> None:
+    system = System.of(recurl.zoo.cloud(exits=1), Question())
+    it = Iterate.first(system.equations, system.gain, step_bounds(system))
+    policy_iteration(it, 0.0)
+    eq, gain, size = system.equations, system.gain, system.size
+    for q in range(system.n_rows):
+        above, below = it.x + 1e-9 * it.right, it.x - 1e-9 * it.right
+        assert holds_above(eq, gain, size, above)
+        assert holds_below(eq, gain, size, below, it.choice)
+        above[q] = it.x[q] - 1e-6
+        below[q] = it.x[q] + 1e-6
+        assert not holds_above(eq, gain, size, above)
+        assert not holds_below(eq, gain, size, below, it.choice)
+
+
+def test_tight_bounds_follow_the_good_policy() -> None:
+    """Spelunking can take 9901 steps, but its best policy takes about 12."""
+    system = System.of(recurl.zoo.spelunking(), Question())
+    steps = step_bounds(system)
+    it = Iterate.first(system.equations, system.gain, steps)
+    policy_iteration(it, 0.0)
+    loose, tight = enclose(system, it, steps), enclose_tightly(system, it, steps)
+    start = system.row[system.model.tables.starts[0]]
+    assert tight.upper[start] - tight.lower[start] < 0.1 * (loose.upper[start] - loose.lower[start])
+    assert Fraction(tight.lower[start]) <= Fraction(tight.upper[start])

@@ -1,0 +1,74 @@
+"""Structured multi-exit models: their own methods against the certified search."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import recurl
+from recurl.solving.certified import solve_certified
+from recurl.solving.question import Question
+
+
+def same(model: recurl.RMDP, question: Question, method: str) -> recurl.Solution:
+    """The automatic answer, found by a method, within the certified interval."""
+    found = recurl.solve(model, objective=question.objective)
+    interval = solve_certified(model, question, 1e-7)
+    assert found.method.startswith(method)
+    assert interval.lower - 1e-7 <= found.value <= interval.upper + 1e-7
+    assert found.policy is not None
+    assert recurl.evaluate(found.policy).value == pytest.approx(found.value, abs=1e-6)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_hierarchical(seed: int, objective: str) -> None:
+    model = recurl.zoo.random_model(seed=seed, kind="hierarchical", components=3, nodes=5)
+    found = same(model, Question(objective), "flattening")
+    assert recurl.verify(model, found.certificate).checked > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_deterministic(seed: int, objective: str) -> None:
+    model = recurl.zoo.random_model(seed=seed, kind="deterministic", components=4, nodes=6)
+    found = same(model, Question(objective), "longest path")
+    assert found.lower == found.upper
+
+
+def test_deterministic_is_not_unravelled() -> None:
+    # 2^60 - 1 stacks could not be.
+    assert recurl.solve(recurl.zoo.succinct(60)).value == pytest.approx(2.0**60 - 1)
+
+
+def test_chain_with_two_exits() -> None:
+    solution = recurl.solve(recurl.zoo.and_or())
+    assert solution.method == "evaluation"
+    assert solution.lower == pytest.approx(math.sqrt(10) / 2 - 1, abs=1e-9)
+    assert solution.gap <= 1e-9
+
+
+def test_unreached_components_do_no_harm() -> None:
+    model = (
+        recurl.Builder("spare")
+        .component("A", entries="in", exits=["x", "y"])
+        .box("b", "B")
+        .at("in")
+        .action("p", reward=1)
+        .to("x", "1/2")
+        .to("y", "1/2")
+        .action("q")
+        .to("y", "1/3")
+        .to("x", "2/3")
+        .at("b.z")
+        .action("go")
+        .to("x")
+        .component("B", entries="in", exits="z")
+        .at("in")
+        .action("go")
+        .to("z")
+        .build()
+    )
+    assert same(model, Question(), "flattening").value == pytest.approx(1.0)
