@@ -28,13 +28,13 @@ def test_a_chain_that_need_not_end_pays_infinitely_much(objective: str, of: str)
 
 
 def test_positive_loop() -> None:
-    solution = recurl.solve(walk(1, 5))
+    solution = recurl.solve(walk(1, 5), "policy-iteration")
     assert solution.value == math.inf
     assert solution.policy.action_name("A.n") == "stay"
 
 
 def test_negative_loop_when_the_least_is_asked_for() -> None:
-    assert recurl.solve(walk(-1, -5), objective="min").value == -math.inf
+    assert recurl.solve(walk(-1, -5), "policy-iteration", objective="min").value == -math.inf
 
 
 def test_no_way_out() -> None:
@@ -45,14 +45,14 @@ def test_no_way_out() -> None:
         .at("n").action("a", reward=-1).to("n").action("b", reward=-3).to("n")
         .build()
     )  # fmt: skip
-    assert recurl.solve(model).value == -math.inf
-    assert recurl.solve(model, of="steps", objective="min").value == math.inf
+    assert recurl.solve(model, "policy-iteration").value == -math.inf
+    assert recurl.solve(model, "policy-iteration", of="steps", objective="min").value == math.inf
 
 
 @pytest.mark.parametrize("rewards", [(-1, -5), (1, -1), (0, 1)])
 def test_others_are_explained(rewards: tuple[float, float]) -> None:
     with pytest.raises(NotProperError, match=r"walk is not proper: .*'stay' at A\.n"):
-        recurl.solve(walk(*rewards))
+        recurl.solve(walk(*rewards), "policy-iteration")
 
 
 @pytest.mark.parametrize(("objective", "probability"), [("max", 2 / 3), ("min", 2 / 3)])

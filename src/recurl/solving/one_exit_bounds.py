@@ -107,6 +107,7 @@ def _least(it: Iterate, shortfall: Floats, steps: Floats) -> Floats:
 def _shift(x: Floats, slope: float, steps: Floats, holds: Callable[[Floats], bool]) -> Floats:
     """X + slope steps, with a little more slope until it holds, since the sum is rounded too."""
     extra = 8 * UNIT * float(np.abs(x).max())
+    slope += extra
     for _ in range(_TRIES):
         shifted = x + slope * steps
         if holds(shifted):

@@ -270,9 +270,10 @@ def slopes(
             if slack <= 0.0:
                 return np.inf, np.inf
             doubt = (2.0 * reach + size[a]) * eq.error[a]
-            up = max(up, (value - x[q] + doubt) / slack)
-            if a == choice[q]:
-                down = max(down, (x[q] - value + doubt) / slack)
+            if value - x[q] + doubt > up * slack:
+                up = (value - x[q] + doubt) / slack
+            if a == choice[q] and x[q] - value + doubt > down * slack:
+                down = (x[q] - value + doubt) / slack
     return up, down
 
 

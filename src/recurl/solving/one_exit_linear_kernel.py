@@ -150,9 +150,11 @@ def aggregate(
 @numba.njit(cache=True)
 def gather(x: np.ndarray, left: np.ndarray, size: int) -> np.ndarray:
     """Weighted sums over groups of rows."""
-    out = np.zeros((len(x) + size - 1) // size)
-    for q in range(len(x)):
-        out[q // size] += left[q] * x[q]
+    n = len(x)
+    out = np.zeros((n + size - 1) // size)
+    for group in range(len(out)):
+        for q in range(group * size, min(n, (group + 1) * size)):
+            out[group] += left[q] * x[q]
     return out
 
 
@@ -162,8 +164,9 @@ def spread(
 ) -> None:
     """Spread values of groups over rows, then one Gauss-Seidel sweep for ``(I - P) out = b``."""
     n = len(b)
-    for q in range(n):
-        out[q] = coarse[q // size] * right[q]
+    for group in range(len(coarse)):
+        for q in range(group * size, min(n, (group + 1) * size)):
+            out[q] = coarse[group] * right[q]
     for q in range(n):
         total = b[q]
         for e in range(chain.start[q], chain.start[q + 1]):

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from recurl.errors import CertificateError
+from recurl.model import html
 from recurl.solving.question import Question
 
 if TYPE_CHECKING:
@@ -85,6 +86,16 @@ class Solution:
         if self.policy is not None:
             parts.append(f"Attained by a policy that is {self.policy.kind}")
         return ". ".join(parts) + "."
+
+    def _repr_html_(self) -> str:
+        best = "greatest" if self.question.objective == "max" else "least"
+        facts = [
+            (f"{best} expected {_what(self.question)}", self._interval()),
+            ("method", f"{self.method} ({self.reason})" if self.reason else self.method),
+            ("policy", self.policy.kind if self.policy else "none"),
+            ("seconds", f"{self.seconds:.3g}"),
+        ]
+        return html.paragraph(self.model.name) + html.table(("", ""), facts)
 
     def _interval(self) -> str:
         if self.lower == self.upper:

@@ -143,42 +143,6 @@ def nearest(
     return best, value
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
-def _call_upper(
-    t: Tables,
-    pts: Points,
-    u: np.ndarray,
-    w: np.ndarray,
-    base: int,
-    first: int,
-    box: int,
-    work: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> float:
-    """Set the upper values of all call ports of a box; returns the greatest change."""
-    nodes, weights, v = work
-    c = t.box_component[box]
-    exits = t.n_exits[c]
-    for k in range(exits):
-        v[k] = w[base + t.box_return[box] - first + k]
-    change = 0.0
-    if pts.mode[c] != CLOUD:
-        n = locate(pts, c, v, exits, nodes, weights)
-        offset = beyond(pts, v, exits, nodes, weights, n)
-        anchored = from_anchor(pts, c, v, exits)
-    for entry in range(t.n_entries[c]):
-        if pts.mode[c] == CLOUD:
-            value = nearest(pts, c, v, exits, u, entry)[1]
-        else:
-            value = offset
-            for j in range(n):
-                value += weights[j] * u[pts.entry[nodes[j]] + entry]
-            value = min(value, anchored + u[pts.entry[pts.anchor[c]] + entry])
-        i = base + t.box_call[box] - first + entry
-        change = max(change, abs(value - w[i]))
-        w[i] = value
-    return change
-
-
 @numba.njit(cache=True, nogil=True)
 def upper_step(
     t: Tables,
@@ -192,33 +156,97 @@ def upper_step(
     begin: int,
     end: int,
 ) -> None:
-    """Solve some contexts with calls worth what ``u`` says; ``out`` gets their entries' values."""
-    width = pts.vector.shape[1]
-    work = (np.empty(width + 1, np.int64), np.empty(width + 1), np.empty(width))
-    for x in range(begin, end):
-        c = pts.component[x]
-        first = t.component_start[c]
-        base = pts.slot[x]
-        for k in range(t.n_exits[c]):
-            w[base + t.n_entries[c] + k] = pts.vector[x, k]
+    """Solve some contexts with calls worth what ``u`` says; ``out`` gets their entries' values.
+
+    The contexts of a component are swept side by side: a row per vertex, a column per context.
+    """
+    for c in range(len(pts.mode)):
+        low, high = max(begin, pts.first[c]), min(end, pts.first[c + 1])
+        if low >= high:
+            continue
+        size = t.component_start[c + 1] - t.component_start[c]
+        values = np.empty((size, high - low))
+        for x in range(low, high):
+            for i in range(size):
+                values[i, x - low] = w[pts.slot[x] + i]
+            for k in range(t.n_exits[c]):
+                values[t.n_entries[c] + k, x - low] = pts.vector[x, k]
         for _ in range(_SWEEPS):
-            change = 0.0
-            for place in range(first, t.component_start[c + 1]):
-                q = order[place]
-                if t.vertex_kind[q] == EXIT:
-                    continue
-                if t.vertex_kind[q] == CALL:
-                    if t.vertex_port[q] == 0:
-                        box = t.vertex_box[q]
-                        change = max(change, _call_upper(t, pts, u, w, base, first, box, work))
-                    continue
-                value = best_action(t, gain, w, base - first, q)[1]
-                change = max(change, abs(value - w[base + q - first]))
-                w[base + q - first] = value
-            if change <= tol:
+            if _sweep_upper(t, pts, gain, order, u, values, c) <= tol:
                 break
+        for x in range(low, high):
+            for i in range(size):
+                w[pts.slot[x] + i] = values[i, x - low]
+            for entry in range(t.n_entries[c]):
+                out[pts.entry[x] + entry] = values[entry, x - low]
+
+
+@numba.njit(cache=True, nogil=True)
+def _sweep_upper(
+    t: Tables,
+    pts: Points,
+    gain: np.ndarray,
+    order: np.ndarray,
+    u: np.ndarray,
+    values: np.ndarray,
+    c: int,
+) -> float:
+    """One sweep over a component; returns the greatest change, relative to 1 + the value."""
+    first, n = t.component_start[c], values.shape[1]
+    total, best = np.empty(n), np.empty(n)
+    change = 0.0
+    for place in range(first, t.component_start[c + 1]):
+        q = order[place]
+        if t.vertex_kind[q] == EXIT:
+            continue
+        if t.vertex_kind[q] == CALL:
+            if t.vertex_port[q] == 0:
+                change = max(change, _call_upper(t, pts, u, values, t.vertex_box[q]))
+            continue
+        best[:] = -np.inf
+        for a in range(t.action_start[q], t.action_start[q + 1]):
+            total[:] = gain[a]
+            for i in range(t.transition_start[a], t.transition_start[a + 1]):
+                p, row = t.prob[i], t.target[i] - first
+                for x in range(n):
+                    total[x] += p * values[row, x]
+            for x in range(n):
+                best[x] = max(best[x], total[x])
+        for x in range(n):
+            moved = abs(best[x] - values[q - first, x])
+            change = max(change, moved / (1.0 + abs(best[x])))
+            values[q - first, x] = best[x]
+    return change
+
+
+@numba.njit(cache=True, nogil=True)
+def _call_upper(t: Tables, pts: Points, u: np.ndarray, values: np.ndarray, box: int) -> float:
+    """Set the upper values of all call ports of a box; returns the greatest change, likewise."""
+    c, first = t.box_component[box], t.component_start[t.box_owner[box]]
+    exits, width = t.n_exits[c], pts.vector.shape[1]
+    nodes, weights, v = np.empty(width + 1, np.int64), np.empty(width + 1), np.empty(width)
+    ret, call = t.box_return[box] - first, t.box_call[box] - first
+    n, offset, anchored = 0, 0.0, 0.0
+    change = 0.0
+    for x in range(values.shape[1]):
+        for k in range(exits):
+            v[k] = values[ret + k, x]
+        if pts.mode[c] != CLOUD:
+            n = locate(pts, c, v, exits, nodes, weights)
+            offset = beyond(pts, v, exits, nodes, weights, n)
+            anchored = from_anchor(pts, c, v, exits)
         for entry in range(t.n_entries[c]):
-            out[pts.entry[x] + entry] = w[base + entry]
+            if pts.mode[c] == CLOUD:
+                value = nearest(pts, c, v, exits, u, entry)[1]
+            else:
+                value = offset
+                for j in range(n):
+                    value += weights[j] * u[pts.entry[nodes[j]] + entry]
+                value = min(value, anchored + u[pts.entry[pts.anchor[c]] + entry])
+            moved = abs(value - values[call + entry, x])
+            change = max(change, moved / (1.0 + abs(value)))
+            values[call + entry, x] = value
+    return change
 
 
 @numba.njit(cache=True, nogil=True)

@@ -149,7 +149,7 @@ def reward_step(
                     total = gain[a] - slack
                     for i in range(t.transition_start[a], t.transition_start[a + 1]):
                         total += t.prob[i] * r[shift + t.target[i]]
-                change = max(change, abs(total - r[shift + q]))
+                change = max(change, abs(total - r[shift + q]) / (1.0 + abs(total)))
                 r[shift + q] = total
             if change <= tol:
                 break

@@ -1,0 +1,116 @@
+"""How long certified intervals take on multi-exit models, and how that grows.
+
+    python benchmarks/certified.py [table | exits | nodes | length | epsilon]
+
+Kernels are compiled first; making and checking certificates is timed apart.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator
+
+import recurl
+
+
+def proper_random(exits: int, components: int, longest: float, count: int) -> Iterator[recurl.RMDP]:
+    """Random models with calls on a quarter of the edges, kept if proper and not too long."""
+    seed = 0
+    while count:
+        model = recurl.zoo.random_model(
+            seed=seed, components=components, exits=exits, load=math.inf
+        )
+        seed += 1
+        if recurl.analyse(model).bound <= longest:
+            count -= 1
+            yield model
+
+
+def timed(model: recurl.RMDP, epsilon: float) -> tuple[recurl.Solution, float]:
+    """The interval of a model, and the seconds it took."""
+    began = time.perf_counter()
+    solution = recurl.solve(model, epsilon=epsilon)
+    return solution, time.perf_counter() - began
+
+
+def row(name: str, model: recurl.RMDP, epsilon: float, asked: str = "") -> None:
+    """Solve, certify, verify, and print what each took."""
+    solution, seconds = timed(model, epsilon)
+    began = time.perf_counter()
+    certificate = solution.certificate
+    making = time.perf_counter() - began
+    began = time.perf_counter()
+    recurl.verify(model, certificate)
+    checking = time.perf_counter() - began
+    steps = recurl.analyse(model).bound
+    print(
+        f"{name:34} {epsilon:7.0e} {solution.gap:8.1e} {seconds:8.3f} {making:8.3f} "
+        f"{checking:8.3f} {steps:8.0f}  {asked}",
+        flush=True,
+    )
+
+
+def head() -> None:
+    columns = " ".join(f"{name:>8}" for name in ("gap", "solve", "certify", "verify", "steps"))
+    print(f"{'model':34} {'epsilon':>7} {columns}")
+
+
+def table() -> None:
+    """The models with a time to keep."""
+    head()
+    row("palindrome 3 x 3", recurl.zoo.palindrome(), 1e-6, "< 0.2 s")
+    row("palindrome 5 x 5", recurl.zoo.palindrome(size=5), 1e-6, "< 5 s")
+    row("cloud", recurl.zoo.cloud(), 1e-9, "< 0.1 s")
+    row("spelunking", recurl.zoo.spelunking(), 1e-6, "< 0.1 s")
+    for i, model in enumerate(proper_random(2, 10, 300, 5)):
+        row(f"random {i}, 2 exits, 500 nodes", model, 1e-6, "< 5 s")
+    for i, model in enumerate(proper_random(3, 20, 300, 1)):
+        row(f"random {i}, 3 exits, 1000 nodes", model, 1e-4, "< 60 s")
+
+
+def exits() -> None:
+    """Growth with the number of exits."""
+    head()
+    for count in (1, 2, 3, 4, 6):
+        model = recurl.zoo.random_model(components=4, nodes=10, exits=count)
+        row(f"{count} exits", model, 1e-3)
+
+
+def nodes() -> None:
+    """Growth with the number of nodes."""
+    head()
+    for components in (2, 4, 8, 16):
+        model = recurl.zoo.random_model(components=components, nodes=50)
+        row(f"{50 * components} nodes", model, 1e-5)
+
+
+def length() -> None:
+    """Growth with the expected length."""
+    head()
+    for load in (0.5, 0.9, 0.95, 0.98):
+        model = recurl.zoo.random_model(components=5, nodes=20, load=load)
+        row(f"load {load}", model, 1e-5)
+
+
+def epsilon() -> None:
+    """Growth with the precision."""
+    head()
+    model = recurl.zoo.random_model(components=5, nodes=20)
+    for digits in range(2, 9):
+        row(f"random, {digits} digits", model, 10.0**-digits)
+
+
+def main() -> None:
+    parts = {"table": table, "exits": exits, "nodes": nodes, "length": length, "epsilon": epsilon}
+    recurl.solve(recurl.zoo.palindrome(), epsilon=1.0)
+    recurl.solve(recurl.zoo.random_model(components=2, nodes=6), epsilon=1e-6)
+    recurl.solve(recurl.zoo.stack_matters(), epsilon=1e-3)
+    for name in sys.argv[1:] or parts:
+        print(f"\n{name}")
+        parts[name]()
+
+
+if __name__ == "__main__":
+    main()
