@@ -15,6 +15,8 @@ from recurl.model.tables import CALL, EXIT, Tables
 from recurl.solving.certified.points import CLOUD, LINE, MESH, Points
 
 _SWEEPS = 10_000
+NOISE = 4e-15
+"""Relative change that rounding alone can keep up."""
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -191,7 +193,7 @@ def _sweep_upper(
     values: np.ndarray,
     c: int,
 ) -> float:
-    """One sweep over a component; returns the greatest change, relative to 1 + the value."""
+    """One sweep over a component; returns the greatest change beyond rounding."""
     first, n = t.component_start[c], values.shape[1]
     total, best = np.empty(n), np.empty(n)
     change = 0.0
@@ -214,7 +216,7 @@ def _sweep_upper(
                 best[x] = max(best[x], total[x])
         for x in range(n):
             moved = abs(best[x] - values[q - first, x])
-            change = max(change, moved / (1.0 + abs(best[x])))
+            change = max(change, moved - NOISE * abs(best[x]))
             values[q - first, x] = best[x]
     return change
 
@@ -244,7 +246,7 @@ def _call_upper(t: Tables, pts: Points, u: np.ndarray, values: np.ndarray, box: 
                     value += weights[j] * u[pts.entry[nodes[j]] + entry]
                 value = min(value, anchored + u[pts.entry[pts.anchor[c]] + entry])
             moved = abs(value - values[call + entry, x])
-            change = max(change, moved / (1.0 + abs(value)))
+            change = max(change, moved - NOISE * abs(value))
             values[call + entry, x] = value
     return change
 

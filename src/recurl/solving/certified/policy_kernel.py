@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from recurl.model.tables import CALL, EXIT, Tables
-from recurl.solving.certified.kernel import best_action
+from recurl.solving.certified.kernel import NOISE, best_action
 from recurl.solving.certified.points import CLOUD, Points
 
 _SWEEPS = 10_000
@@ -149,7 +149,7 @@ def reward_step(
                     total = gain[a] - slack
                     for i in range(t.transition_start[a], t.transition_start[a + 1]):
                         total += t.prob[i] * r[shift + t.target[i]]
-                change = max(change, abs(total - r[shift + q]) / (1.0 + abs(total)))
+                change = max(change, abs(total - r[shift + q]) - NOISE * abs(total))
                 r[shift + q] = total
             if change <= tol:
                 break
