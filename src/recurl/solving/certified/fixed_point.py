@@ -31,7 +31,8 @@ def fixed_point(
     best, least, since = x, np.inf, 0
     for count in range(1, limit + 1):
         new = step(x.reshape(start.shape))
-        residual = (new - x.reshape(start.shape)).ravel()
+        with np.errstate(invalid="ignore"):  # inf - inf: the map runs away, and is given up below
+            residual = (new - x.reshape(start.shape)).ravel()
         size = float(np.abs(residual).max(initial=0.0))
         since += 1
         if size < 0.9 * least:
@@ -48,6 +49,24 @@ def fixed_point(
         del past[:-_MEMORY]
         x = _mix(past)
     return best, count
+
+
+def plain_fixed_point(
+    step: Callable[[Floats], Floats], start: Floats, tolerance: float, limit: int = 5000
+) -> tuple[Floats, int]:
+    """The same without acceleration: slow, but a monotone map from below does not run away.
+
+    Example:
+        >>> plain_fixed_point(lambda x: 0.5 * x + 1, np.zeros(1), 1e-9)[0].round(6)
+        array([2.])
+    """
+    x = start
+    for count in range(1, limit + 1):
+        new = step(x)
+        if float(np.abs(new - x).max(initial=0.0)) <= tolerance:
+            return new, count
+        x = new
+    return x, limit
 
 
 def _mix(past: list[tuple[Floats, Floats]]) -> Floats:

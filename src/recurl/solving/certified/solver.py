@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Callback = Callable[[float, float, dict[str, float]], None]
 
 _BATCH = 10
+_PATIENCE = 8
 
 
 def solve_certified(
@@ -100,6 +101,7 @@ class _Run:
         self.found.keep(self.problem, upper, lower)
         connected = self.problem.tables.max_exits <= MESH_EXITS
         while not self.done:
+            before = self.found.gap
             trials = Trials(self.problem, upper, lower, tolerance=0.1 * self.epsilon)
             self._try(trials)
             if self.done:
@@ -107,9 +109,10 @@ class _Run:
             search = Search(
                 self.problem, self.epsilon, trials.vectors(), trials.lower(), connected=connected
             )
-            upper, lower = self._solve_together(search, rounds=1000 if connected else 1)
-            if search.finished and connected:
-                return "no call is left at which more points would help"
+            upper, together = self._solve_together(search, rounds=1000 if connected else 1)
+            lower = together if together.sound else trials.lower()
+            if connected or self.found.gap > 0.9 * before:
+                break
         return self._reason()
 
     @property
@@ -135,7 +138,10 @@ class _Run:
         if self.found.gap <= self.epsilon:
             return "multi-exit: the interval is as narrow as asked"
         decided = self._decided(self.found.low, self.found.high)
-        return "the interval decides the threshold" if decided else "the time is up"
+        if decided:
+            return "the interval decides the threshold"
+        in_time = time.monotonic() < self.deadline
+        return "more points no longer bring the bounds together" if in_time else "the time is up"
 
     def _try(self, trials: Trials) -> None:
         """Trials as long as they help: until two batches have not cut the gap by a third."""
@@ -153,13 +159,15 @@ class _Run:
         self.found.keep(self.problem, trials.upper(), trials.lower())
 
     def _solve_together(self, search: Search, rounds: int) -> tuple[Upper, Lower]:
-        """Rounds of solving all points together; returns the bounds of the last one."""
+        """Rounds of solving all points together, as long as they help; the bounds of the last."""
+        gaps = [np.inf] * _PATIENCE
         for _ in range(rounds):
             upper, lower = search.round(self.found)
             self.work["rounds"] += 1
             self.work["points"] = float(sum(map(len, search.vectors)))
             self._report(self.found.low, self.found.high)
-            if self.done or search.finished:
+            gaps.append(self.found.gap)
+            if self.done or search.finished or gaps[-1] > 0.9 * gaps[-1 - _PATIENCE]:
                 break
         return upper, lower
 
