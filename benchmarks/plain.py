@@ -1,84 +1,96 @@
-"""Recursive Q-learning as one would write it in plain Python: dictionaries and lists."""
+"""Recursive Q-learning as one would write it in plain Python, next to the paper.
+
+Names for vertices, dictionaries for the model and for Q, lists for stacks; nothing precomputed.
+"""
 
 from __future__ import annotations
 
 import random
-from typing import Any
+from collections import defaultdict
 
 from recurl.model.rmdp import RMDP
 
+Context = tuple[float, ...]
+
 
 class PlainLearner:
-    """The paper's algorithm with a dictionary from (vertex, exit values) to a list of Q-values."""
+    """The paper's algorithm 1."""
 
-    def __init__(self, model: RMDP, *, step_size: float, exploration: float, quantum: float) -> None:
-        t = model.tables
-        self.rows = [
-            [self._outcomes(t, a) for a in range(t.action_start[v], t.action_start[v + 1])]
-            for v in range(t.n_vertices)
-        ]
-        self.start = int(t.component_start[t.start_component])
-        self.exits = int(t.n_exits[t.start_component])
+    def __init__(
+        self, model: RMDP, *, step_size: float, exploration: float, quantum: float
+    ) -> None:
         self.step_size, self.exploration, self.quantum = step_size, exploration, quantum
-        self.q: dict[Any, list[float]] = {}
-        self.random = random.Random(0)  # noqa: S311
+        self.q: dict[tuple[str, Context, str], float] = defaultdict(float)
+        self.random = random.Random(0)
+        self._read(model)
 
-    def _outcomes(self, t: Any, action: int) -> list[tuple[Any, ...]]:
-        found, total = [], 0.0
-        for i in range(t.transition_start[action], t.transition_start[action + 1]):
-            total += float(t.prob[i])
-            box, ports = int(t.move_box[i]), []
-            if box >= 0:
-                first = int(t.box_return[box])
-                ports = [first + k for k in range(int(t.n_exits[t.box_component[box]]))]
-            found.append((total, float(t.reward[i]), int(t.move[i]), int(t.landing[i]), ports))
-        return found
+    def _read(self, model: RMDP) -> None:
+        t, name = model.tables, model.vertex_name
+        self.actions: dict[str, list[str]] = {}
+        self.transitions: dict[tuple[str, str], list[tuple[float, str, float]]] = {}
+        for vertex in range(t.n_vertices):
+            self.actions[name(vertex)] = list(model.action_names(vertex))
+        for a in range(t.n_actions):
+            rows = range(t.transition_start[a], t.transition_start[a + 1])
+            self.transitions[name(t.action_vertex[a]), model.action_name(a)] = [
+                (float(t.prob[i]), name(t.target[i]), float(t.reward[i])) for i in rows
+            ]
+        calls = [v for v in range(t.n_vertices) if t.vertex_kind[v] == 2]
+        self.entry = {name(v): name(int(t.entry_of_call(v))) for v in calls}
+        self.returns = {
+            name(v): [
+                name(int(t.box_return[t.vertex_box[v]]) + k)
+                for k in range(t.n_exits[t.box_component[t.vertex_box[v]]])
+            ]
+            for v in calls
+        }
+        exits = [v for v in range(t.n_vertices) if t.vertex_kind[v] == 1]
+        self.exit = {name(v): int(t.vertex_port[v]) for v in exits}
+        self.start = name(int(t.starts[0]))
+        self.bottom = (0.0,) * int(t.n_exits[t.start_component])
 
-    def row(self, vertex: int, context: tuple[float, ...]) -> list[float]:
-        key = (vertex, context)
-        if key not in self.q:
-            self.q[key] = [0.0] * len(self.rows[vertex])
-        return self.q[key]
+    def best(self, state: str, context: Context) -> float:
+        return max(self.q[state, context, action] for action in self.actions[state])
 
-    def choose(self, row: list[float]) -> int:
-        if len(row) > 1 and self.random.random() < self.exploration:
-            return self.random.randrange(len(row))
-        return row.index(max(row))
+    def choose(self, state: str, context: Context) -> str:
+        if self.random.random() < self.exploration:
+            return self.random.choice(self.actions[state])
+        return max(self.actions[state], key=lambda action: self.q[state, context, action])
 
-    def draw(self, outcomes: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-        u = self.random.random()
-        for outcome in outcomes:
-            if u < outcome[0]:
-                return outcome
-        return outcomes[-1]
+    def sample(self, state: str, action: str) -> tuple[str, float]:
+        outcomes = self.transitions[state, action]
+        weights = [probability for probability, _, _ in outcomes]
+        _, target, reward = self.random.choices(outcomes, weights)[0]
+        return target, reward
 
     def learn(self, steps: int, limit: int) -> None:
-        vertex, context, length = self.start, (0.0,) * self.exits, 0
-        stack: list[tuple[tuple[float, ...], list[int]]] = []
+        state, context, length = self.start, self.bottom, 0
+        stack: list[tuple[Context, list[str]]] = []
         for _ in range(steps):
-            row = self.row(vertex, context)
-            action = self.choose(row)
-            _, reward, move, landing, ports = self.draw(self.rows[vertex][action])
+            action = self.choose(state, context)
+            vertex, reward = self.sample(state, action)
+            key = (state, context, action)
             length += 1
             ended = False
-            if move == 0:
-                vertex = landing
-                target = reward + max(self.row(vertex, context))
-            elif move == 1:
-                hopes = [max(self.row(port, context)) for port in ports]
+            if vertex in self.entry:
+                ports = self.returns[vertex]
+                hopes = [self.best(port, context) for port in ports]
                 least = min(hopes)
                 stack.append((context, ports))
                 context = tuple(round((h - least) / self.quantum) * self.quantum for h in hopes)
-                vertex = landing
-                target = reward + max(self.row(vertex, context)) + least
-            else:
-                target = reward + context[landing]
+                state = self.entry[vertex]
+                target = reward + self.best(state, context) + least
+            elif vertex in self.exit:
+                k = self.exit[vertex]
+                target = reward + context[k]
+                ended = not stack
                 if stack:
                     context, ports = stack.pop()
-                    vertex = ports[landing]
-                else:
-                    ended = True
-            row[action] += self.step_size * (target - row[action])
+                    state = ports[k]
+            else:
+                state = vertex
+                target = reward + self.best(state, context)
+            self.q[key] += self.step_size * (target - self.q[key])
             if ended or length == limit:
-                vertex, context, length = self.start, (0.0,) * self.exits, 0
+                state, context, length = self.start, self.bottom, 0
                 stack.clear()

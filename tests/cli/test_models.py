@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Run
 
 from recurl.cli.models import read_model
 from recurl.cli.output import UsageError
@@ -79,3 +80,34 @@ def test_a_damaged_file_is_a_document_error(tmp_path: Path) -> None:
     path.write_bytes(b"\x00\xff\xfe binary")
     with pytest.raises(DocumentError, match=r"a\.yaml"):
         read_model(str(path))
+
+
+WORLD = """
+recurl: 1
+grid: {map: "S.A/..B", slip: 1/10, breakdown: 0.2}
+machine:
+  exclusive: [[A, B]]
+  rules:
+    - {from: go, read: A, push: A _}
+    - {from: go, read: B, top: A, push: "", reward: 1}
+"""
+FILES = {
+    "world.yaml": WORLD,
+    "grid.yaml": "{recurl: 1, grid: {map: S.G, ends: G, breakdown: 0.1, rewards: {G: 1}}}",
+    "machine.yaml": "{recurl: 1, machine: {final: end, rules: [{from: go, to: end, read: a}]}}",
+    "grammar.yaml": "{recurl: 1, grammar: {W: ['W W [0.4] {1}', '[0.6]']}}",
+    "task.txt": "0\n[1]\n(0,1,'a',ConstantRewardFunction(1))\n(0,0,'!a',ConstantRewardFunction(0))",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_grids_machines_and_grammars_are_models(name: str, run: Run, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(FILES[name])
+    path = str(tmp_path / name)
+    assert "valid" in run("check", path).stdout
+    assert "actions" in run("describe", path).stdout
+    if name.endswith(("world.yaml", "grid.yaml", "grammar.yaml")):  # the others may go on for ever
+        assert "greatest expected total" in run("solve", path, "--epsilon", "1e-3").stdout
+        assert run("learn", path, "--steps", "1000", "--out", str(tmp_path / "runs")).stdout
+    (tmp_path / name).write_text("recurl: 1\ngrid: {map: S.A, slip: 2}")
+    assert "line" in run("check", path, code=1).stderr

@@ -71,3 +71,14 @@ def test_a_wrong_option_is_a_usage_error(
 ) -> None:
     assert message in run("solve", "cloud", "exits=1", *arguments, code=2).stderr
     assert list(Path.cwd().iterdir()) == []
+
+
+def test_a_boolean_program_is_answered_with_a_probability(run: Run, run_json: RunJson) -> None:
+    Path("guess.bp").write_text("var x; void main() { x = choose(); assert(x == flip(0.6)); }")
+    text = run("solve", "guess.bp").stdout
+    assert "least probability that an assertion is violated  0.4" in text
+    assert ["main.x=False", "True"] in [line.split() for line in text.splitlines()]
+    assert run_json("solve", "guess.bp")["lower"] == pytest.approx(-0.4)
+    Path("wrong.bp").write_text("void main() {\n  asert(true); }")
+    result = run("solve", "wrong.bp", code=1)
+    assert "wrong.bp: 1 problem:\n  line 2: column 3: there is no procedure asert" in result.stderr

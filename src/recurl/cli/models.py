@@ -60,14 +60,18 @@ def _made(name: str, parameters: Sequence[str]) -> RMDP:
 
 def _looks_like_file(name: str) -> bool:
     path = Path(name)
-    return path.exists() or path.suffix in SUFFIXES or len(path.parts) > 1
+    return path.exists() or path.suffix in (*SUFFIXES, ".txt", ".bp") or len(path.parts) > 1
 
 
 def _loaded(path: Path, parameters: Sequence[str]) -> RMDP:
-    from recurl.model.document import load
+    from recurl.automaton import load
 
     if parameters:
         raise UsageError(f"{path} is a file, and files take no parameters: {' '.join(parameters)}")
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file")
+    if path.suffix == ".bp":
+        from recurl.programs.boolean.translate import load_boolean
+
+        return load_boolean(path)
     return load(path)

@@ -21,6 +21,7 @@ EXAMPLES = """\
   recurl solve cloud --of steps --objective min
   recurl solve gambler p=0.6 --of exit:out --objective min
   recurl solve cloud --at-least -6
+  recurl solve lock.bp
   recurl solve cloud --certificate cloud.cert --policy best.json
 """
 
@@ -75,6 +76,8 @@ def solve(
         print_json(_data(solution, at_least))
     else:
         _print(solution, at_least)
+        if model.endswith(".bp") and of == "reward":
+            _print_violation(solution)
 
 
 def _policy_of(solution: Solution) -> Policy:
@@ -110,3 +113,11 @@ def _print(solution: Solution, threshold: float | None) -> None:
         words = {True: "yes", False: "no", None: "the interval does not decide it"}
         show(facts([(f"at least {threshold:g}?", words[solution.at_least(threshold)])]))
     show(*choice_table(solution.policy))
+
+
+def _print_violation(solution: Solution) -> None:
+    """The reward of a boolean program, minus 1 for a violated assertion, as a probability."""
+    which = "least" if solution.question.objective == "max" else "greatest"
+    low, high = max(0.0, -solution.upper), -solution.lower
+    words = f"{high:.6g}" if high - low < 1e-5 else f"between {low:.6g} and {high:.6g}"
+    show(facts([(f"{which} probability that an assertion is violated", words)]))

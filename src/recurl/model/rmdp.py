@@ -19,6 +19,7 @@ from recurl.model.array_checks import (
     start_component_of,
 )
 from recurl.model.checks import structure_warnings
+from recurl.model.html import model_html
 from recurl.model.names import Names, is_text
 from recurl.model.numbers import ExactNumbers
 from recurl.model.report import shown
@@ -210,6 +211,9 @@ class RMDP:
         plural = "s" if t.n_components != 1 else ""
         size = f"{t.n_components} component{plural}, {t.n_vertices} vertices"
         return f"<RMDP {self.name}: {size}, {self.kind}>"
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
 
     @cached_property
     def kind(self) -> Kind:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from recurl.automaton.grid import MOVES, Cell, Grid
 from recurl.model.builder import Builder
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
-from recurl.automaton.grid import MOVES, Cell, Grid
 from recurl.zoo.outcomes import Outcome, add_action
 from recurl.zoo.values import at_least, between, number
 

@@ -7,15 +7,25 @@ from gymnasium.envs.registration import register, registry
 STEP_LIMITS: dict[str, int | None] = {
     "and_or": None,
     "battery": None,
+    "battery_product": None,
+    "brackets": None,
     "cloud": 200,
     "countdown": None,
+    "epidemic": None,
+    "frozen_lake": None,
     "gambler": None,
+    "harvest": None,
+    "language": None,
     "leaky_pfa": None,
+    "letter_world": None,
+    "office": None,
     "palindrome": None,
+    "palindrome_product": None,
     "random_model": None,
     "spelunking": 200,
     "stack_matters": None,
     "succinct": None,
+    "taxi": None,
 }
 """After how many steps an episode of each model is cut: where the paper's experiments cut it."""
 

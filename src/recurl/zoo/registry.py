@@ -14,20 +14,40 @@ from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
 from recurl.zoo.and_or import and_or
 from recurl.zoo.battery import battery
+from recurl.zoo.battery_product import battery_product
+from recurl.zoo.brackets import brackets
 from recurl.zoo.cloud import cloud
 from recurl.zoo.countdown import countdown
+from recurl.zoo.epidemic import epidemic
+from recurl.zoo.frozen_lake import frozen_lake
 from recurl.zoo.gambler import gambler
+from recurl.zoo.harvest import harvest
+from recurl.zoo.language import language
 from recurl.zoo.leaky_pfa import leaky_pfa
+from recurl.zoo.letter_world import letter_world
+from recurl.zoo.office import office
 from recurl.zoo.palindrome import palindrome
+from recurl.zoo.palindrome_product import palindrome_product
 from recurl.zoo.random_model import random_model
 from recurl.zoo.spelunking import spelunking
 from recurl.zoo.stack_matters import stack_matters
 from recurl.zoo.succinct import succinct
+from recurl.zoo.taxi import taxi
 
 MODELS: dict[str, Callable[..., RMDP]] = {
     function.__name__: function
     for function in (
         and_or,
+        taxi,
+        palindrome_product,
+        office,
+        letter_world,
+        language,
+        harvest,
+        frozen_lake,
+        epidemic,
+        brackets,
+        battery_product,
         battery,
         cloud,
         countdown,
@@ -49,7 +69,7 @@ def names() -> list[str]:
 
     Example:
         >>> names()[:3]
-        ['and_or', 'battery', 'cloud']
+        ['and_or', 'battery', 'battery_product']
     """
     return sorted(MODELS)
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 from math import prod
 from typing import NamedTuple
 
+from recurl.automaton.grid import MOVES, Cell, Grid
 from recurl.model.builder import Builder
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
-from recurl.automaton.grid import MOVES, Cell, Grid
 from recurl.zoo.outcomes import Outcome, add_action
 from recurl.zoo.values import between, number
 

@@ -1,0 +1,93 @@
+"""Machines as YAML.
+
+```yaml
+machine:
+  start: up                 # else the state of the first rule
+  stack: bottom             # topmost first
+  final: done
+  labels: [a, b]            # else those that the rules read
+  exclusive: [[a, b]]       # at most one of each group is true at a time
+  otherwise: stay           # or stop: what labels do that no rule reads
+  rules:
+    - {from: up, read: a, push: A _}
+    - {from: up, to: done, read: b, top: A, push: "", reward: 1}
+    - {from: up, to: down, choice: middle}     # nothing is read: an epsilon move
+```
+
+Or from a grammar: `machine: {grammar: ..., end: LABEL, accept: 1, reject: 0, conflicts: agent}`.
+"""
+
+from __future__ import annotations
+
+from recurl.automaton.from_grammar import machine_of
+from recurl.automaton.machine import Machine, Rule, rule
+from recurl.errors import ModelError, RecurlError
+from recurl.grammar.document import read_grammar
+from recurl.grammar.pieces import Pieces
+from recurl.model.document.tree import Tree
+from recurl.model.report import Path, Report
+
+KEYS = ("name", "start", "stack", "final", "labels", "exclusive", "otherwise", "rules")
+RULE_KEYS = ("from", "read", "top", "to", "push", "reward", "choice")
+GRAMMAR_KEYS = ("name", "grammar", "end", "accept", "reject", "conflicts")
+
+
+def read_machine(tree: Tree, pieces: Pieces, path: Path) -> Machine | None:
+    """The machine in a tree; None if something is wrong, which is reported."""
+    if isinstance(tree, dict) and "grammar" in tree:
+        return _from_grammar(tree, pieces, path)
+    fields = pieces.fields(tree, path, KEYS)
+    text = {k: pieces.text(fields[k], (*path, k)) for k in ("otherwise",) if k in fields}
+    words = {
+        k: pieces.words(fields[k], (*path, k)) for k in ("stack", "final", "labels") if k in fields
+    }
+    groups = pieces.list(fields.get("exclusive", []), (*path, "exclusive"))
+    rows = pieces.list(fields.get("rules", []), (*path, "rules"))
+    rules = [_rule(row, pieces, (*path, "rules", i)) for i, row in enumerate(rows)]
+    start = pieces.text(fields["start"], (*path, "start")) if "start" in fields else None
+    exclusive = [pieces.words(g, (*path, "exclusive", i)) for i, g in enumerate(groups)]
+    name = pieces.text(fields.get("name", "machine"), (*path, "name"))
+    if pieces.report.problems:
+        return None
+    found = [r for r in rules if r is not None]
+    try:
+        return Machine(name, found, start, exclusive=exclusive, **words, **text)  # type: ignore[arg-type]
+    except ModelError as error:
+        for problem in error.problems:
+            pieces.report.add((*path, *problem.path), problem.message, problem.fix)
+        return None
+
+
+def _rule(tree: Tree, pieces: Pieces, path: Path) -> Rule | None:
+    fields = pieces.fields(tree, path, RULE_KEYS)
+    if "from" not in fields:
+        pieces.report.add(path, "says not where it begins", "write from: STATE")
+        return None
+    text = {k: pieces.text(v, (*path, k)) for k, v in fields.items() if k != "push"}
+    push = pieces.words(fields["push"], (*path, "push")) if "push" in fields else "_"
+    source = text.pop("from")
+    target, guard = text.pop("to", source), text.pop("read", None)
+    try:
+        return rule(source, guard, target, push=push, **text)
+    except ValueError as error:
+        pieces.report.add(path, str(error), "mend the rule")
+        return None
+
+
+def _from_grammar(tree: Tree, pieces: Pieces, path: Path) -> Machine | None:
+    fields = pieces.fields(tree, path, GRAMMAR_KEYS)
+    text = {
+        k: pieces.text(v, (*path, k)) for k, v in fields.items() if k not in ("grammar", "name")
+    }
+    if pieces.report.problems:
+        return None
+    kept = {k: v for k, v in fields.items() if k in ("grammar", "name")}
+    try:
+        return machine_of(read_grammar(kept, Report()), text.pop("end", None), **text)
+    except ModelError as error:
+        for problem in error.problems:
+            where = problem.path if problem.path[:1] == ("grammar",) else ("grammar",)
+            pieces.report.add((*path, *where), problem.message, problem.fix)
+    except (ValueError, RecurlError) as error:
+        pieces.report.add(path, str(error), "mend it")
+    return None

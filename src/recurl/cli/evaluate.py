@@ -1,0 +1,50 @@
+"""``recurl evaluate``: what the greedy policies of learned runs are worth, exactly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recurl.cli import runs
+from recurl.cli.output import AsJson, print_json, show, table
+
+if TYPE_CHECKING:
+    from recurl.learn.tabular import TabularLearner
+
+EXAMPLES = """\
+  recurl evaluate runs/cloud
+  recurl evaluate runs/cloud --json
+"""
+
+
+def evaluate(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder made by `recurl learn`.")],
+    json: AsJson = False,
+) -> None:
+    """Evaluate the greedy policies of learned runs: expected reward and steps, exactly."""
+    from recurl.cli.progress import Waiting
+
+    with Waiting(f"evaluating {folder}"):
+        rows = [_row(learner) for learner in runs.learners(folder)]
+    if json:
+        print_json({"runs": rows})
+    else:
+        heads = ("seed", "steps learned", "contexts", "value", "expected steps")
+        texts = [[f"{value:.8g}" for value in row.values()] for row in rows]
+        show(table(*heads, rows=texts, numbers=heads))
+
+
+def _row(learner: TabularLearner) -> dict[str, Any]:
+    from recurl.solving.evaluate import evaluate as exactly
+
+    policy = learner.policy()
+    found = exactly(policy)
+    return {
+        "seed": learner.settings.seed,
+        "learned": learner.steps,
+        "contexts": policy.n_contexts,
+        "value": found.value,
+        "steps": found.steps,
+    }

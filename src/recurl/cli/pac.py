@@ -1,0 +1,110 @@
+"""``recurl pac``: learn a model from samples, with a guarantee."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recurl.cli.choices import choice_table, choices
+from recurl.cli.models import ModelName, Parameters, read_model
+from recurl.cli.output import AsJson, UsageError, print_json, show, writable
+
+if TYPE_CHECKING:
+    from recurl.learn.pac.drift import Drift
+    from recurl.learn.pac.guarantee import Guarantee
+
+EXAMPLES = """\
+  recurl pac cloud exits=1 --epsilon 0.05 --delta 0.01
+  recurl pac cloud exits=1 --method plan
+  recurl pac cloud --discount 0.9 --epsilon 0.05
+  recurl pac cloud --drift 4,0.1,9 --epsilon 2
+  recurl pac gambler --epsilon 0.01 --counts gambler.counts
+"""
+
+
+def pac(
+    model: ModelName,
+    parameters: Parameters = None,
+    *,
+    epsilon: Annotated[float, typer.Option(help="Precision of the value.")] = 0.1,
+    delta: Annotated[float, typer.Option(help="Probability of being wrong.")] = 0.05,
+    method: Annotated[str, typer.Option(help="'adaptive' or 'plan'.")] = "adaptive",
+    intervals: Annotated[
+        str, typer.Option(help="'clopper-pearson', 'bernstein' or 'weissman'.")
+    ] = "clopper-pearson",
+    steps: Annotated[
+        float | None, typer.Option(help="Bound on the expected steps to leave a component.")
+    ] = None,
+    discount: Annotated[float | None, typer.Option(help="Discount of each step.")] = None,
+    drift: Annotated[
+        str | None, typer.Option(help="c_o,mu,b: assumptions without a discount.")
+    ] = None,
+    counts: Annotated[
+        Path | None, typer.Option(help="File for the counts; goes on from it if it exists.")
+    ] = None,
+    most: Annotated[float | None, typer.Option(help="Samples after which to stop.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    json: AsJson = False,
+) -> None:
+    """Learn the optimum from samples: an interval that is right with probability 1 - delta.
+
+    The model is only drawn from. With --counts, sampling that was stopped goes on.
+    """
+    from recurl.cli.progress import Waiting
+    from recurl.learn.pac.learner import PACLearner
+
+    writable(counts)
+    try:
+        learner = PACLearner(
+            epsilon,
+            delta,
+            method,
+            steps=steps,
+            intervals=intervals,
+            discount=discount,
+            drift=_drift(drift),
+            seed=seed,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    found = read_model(model, parameters)
+    limit = None if most is None else int(most)
+    with Waiting(f"learning {found.name}") as waiting:
+        learned = learner.learn(found, most=limit, checkpoint=counts, callback=waiting.interval)
+    if json:
+        print_json(_data(learned))
+    else:
+        show(learned.statement, *choice_table(learned.policy))
+
+
+def _drift(text: str | None) -> Drift | None:
+    from recurl.learn.pac.drift import Drift
+
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) != 3:
+        raise UsageError(f"--drift takes three numbers c_o,mu,b, not {text!r}")
+    return Drift(*map(float, parts))
+
+
+def _data(learned: Guarantee) -> dict[str, Any]:
+    return {
+        "model": learned.model.name,
+        "lower": learned.lower,
+        "upper": learned.upper,
+        "value": learned.value,
+        "loss": learned.loss,
+        "epsilon": learned.epsilon,
+        "delta": learned.delta,
+        "reached": learned.reached,
+        "samples": learned.samples,
+        "planned": learned.planned,
+        "method": learned.method,
+        "numbers": dict(learned.numbers),
+        "unseen": list(learned.unseen),
+        "warnings": list(learned.warnings),
+        "choices": choices(learned.policy),
+    }

@@ -1,0 +1,130 @@
+"""The three experiments of the paper, and the best presets beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from recurl.experiment.settings import Experiment, Method, ModelChoice
+
+SEEDS, QUICK_SEEDS = 10, 3
+QUICK_PALINDROME_STEPS = 12_000
+
+CLOUD = Experiment(
+    name="cloud",
+    title="Cloud",
+    reference="cloud",
+    model=ModelChoice(zoo="cloud"),
+    steps=100_000,
+    seeds=tuple(range(SEEDS)),
+    settings={
+        "alpha": 0.02,
+        "epsilon": 0.1,
+        "quantise": 0.001,
+        "episode_limit": 200,
+        "evaluate_every": 100,
+        "evaluate_episodes": 100,
+    },
+    methods=(
+        Method("rql", "rql", label="recursive Q-learning", published="rql"),
+        Method("ql", "q", label="flat Q-learning", published="ql"),
+        Method(
+            "rql-swift",
+            "rql",
+            {"preset": "swift", "episode_limit": 200, "evaluate_every": 100},
+            label="recursive, best preset",
+            with_shared=False,
+        ),
+    ),
+)
+
+SPELUNKING = Experiment(
+    name="spelunking",
+    title="Infinite spelunking",
+    reference="spelunking",
+    # The rewards of the published runs.
+    model=ModelChoice(zoo="spelunking", parameters={"fall_reward": -2, "futile_reward": -5}),
+    steps=200_000,
+    seeds=tuple(range(SEEDS)),
+    settings={
+        "alpha": 0.2,
+        "epsilon": 0.1,
+        "episode_limit": 200,
+        "evaluate_every": 1_000,
+        "evaluate_episodes": 100,
+    },
+    methods=(
+        Method("rql", "rql", label="recursive Q-learning", published="rql"),
+        Method("ql", "q", label="flat Q-learning", published="ql"),
+        Method(
+            "rql-swift",
+            "rql",
+            {"preset": "swift", "episode_limit": 200, "evaluate_every": 1_000},
+            label="recursive, best preset",
+            with_shared=False,
+        ),
+    ),
+)
+
+PALINDROME = Experiment(
+    name="palindrome",
+    title="Palindrome gridworld",
+    reference="palindrome",
+    model=ModelChoice(zoo="palindrome"),
+    steps=300_000,
+    seeds=tuple(range(SEEDS)),
+    settings={
+        "alpha": 0.0005,
+        "epsilon": "linear(1, 0.1, 30_000)",
+        "buffer": 20_000,
+        "warm_up": 1_000,
+        "batch": 256,
+        "target_every": 500,
+        "hidden": [128, 128],
+        "evaluate_every": 1_000,
+        "evaluate_episodes": 100,
+        "evaluate_limit": 100,
+    },
+    methods=(
+        Method("deep-rql", "deep-rql", label="deep recursive Q-learning", published="deep-rql"),
+        Method("dqn", "dqn", label="DQN", published="dqn"),
+        Method(
+            "deep-rql-swift",
+            "deep-rql",
+            {"preset": "swift"},
+            label="deep recursive, best preset",
+            with_shared=False,
+        ),
+    ),
+)
+
+PAPER: Mapping[str, Experiment] = MappingProxyType(
+    {one.name: one for one in (CLOUD, SPELUNKING, PALINDROME)}
+)
+"""The experiments by name, as published; ``*-swift`` are this package's presets beside them."""
+
+
+def paper_experiments(seeds: int | None = None, quick: bool = False) -> dict[str, Experiment]:
+    """The paper's experiments, for another number of seeds, or cut short for a first look.
+
+    Args:
+        seeds: How many seeds, from 0; ten if not given, or three if quick.
+        quick: Whether palindrome is cut to a few of its steps; its exploration falls as published,
+            so that its curve is the beginning of the published one.
+
+    Example:
+        >>> quick = paper_experiments(quick=True)["palindrome"]
+        >>> quick.steps, quick.seeds
+        (12000, (0, 1, 2))
+    """
+    count = seeds or (QUICK_SEEDS if quick else SEEDS)
+    made = {
+        name: msgspec.structs.replace(one, seeds=tuple(range(count))) for name, one in PAPER.items()
+    }
+    if quick:
+        made["palindrome"] = msgspec.structs.replace(
+            made["palindrome"], steps=QUICK_PALINDROME_STEPS
+        )
+    return made

@@ -1,0 +1,156 @@
+"""Records: what is kept of a run, one JSON file each."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from recurl.errors import CheckpointError
+from recurl.learn.curve import Curve, Score
+from recurl.model.files import write_atomic
+
+if TYPE_CHECKING:
+    from recurl.experiment.settings import Run
+
+FORMAT = 1
+
+
+class Exact(msgspec.Struct, frozen=True):
+    """What the final greedy policy is worth, by evaluation and not by sampling.
+
+    Attributes:
+        value: Its expected total reward; None if that is infinite or undefined.
+        lower: It is at least this.
+        upper: It is at most this.
+        note: Why there is no value, or what it says of the policy.
+    """
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+    note: str = ""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished or failed run.
+
+    Attributes:
+        experiment: Name of the experiment.
+        method: Name of the method.
+        label: Its name for people.
+        seed: The seed.
+        config: All that the result depends on.
+        model: Name, kind and fingerprint of the model.
+        versions: Versions of what computed it.
+        machine: What it was computed on.
+        started: When, in UTC.
+        seconds: Wall time of learning and testing.
+        steps: Steps learned.
+        episodes: Episodes of training.
+        curve: Columns of the learning curve by name.
+        exact: What the final greedy policy is worth.
+        error: Traceback, if the run failed.
+        format: Version of this format.
+    """
+
+    experiment: str
+    method: str
+    label: str
+    seed: int
+    config: dict[str, Any]
+    model: dict[str, str] = msgspec.field(default_factory=dict)
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
+    machine: dict[str, Any] = msgspec.field(default_factory=dict)
+    started: str = ""
+    seconds: float = 0.0
+    steps: int = 0
+    episodes: int = 0
+    curve: dict[str, list[float | None]] = msgspec.field(default_factory=dict)
+    exact: Exact | None = None
+    error: str = ""
+    format: int = FORMAT
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run failed."""
+        return bool(self.error)
+
+    def column(self, name: str) -> np.ndarray:
+        """A column of the curve; what is not a number there is nan.
+
+        Example:
+            >>> one = Record(experiment="e", method="m", label="", seed=0, config={},
+            ...              curve={"steps": [0, 100], "mean": [-8, None]})
+            >>> one.column("mean")
+            array([-8., nan])
+        """
+        values = self.curve.get(name, [])
+        return np.array([np.nan if x is None else x for x in values], np.float64)
+
+
+def curve_columns(curve: Curve) -> dict[str, list[float | None]]:
+    """A learning curve as columns that JSON can hold."""
+    array = curve.array
+    return {
+        name: [float(x) if np.isfinite(x) else None for x in array[:, i]]
+        for i, name in enumerate(Score._fields)
+    }
+
+
+class Files:
+    """Where a run's files are, in the folder of its experiment.
+
+    Example:
+        >>> from recurl.experiment.paper import PAPER
+        >>> Files("out", next(PAPER["cloud"].runs())).record.as_posix()
+        'out/cloud/runs/rql-0.json'
+    """
+
+    def __init__(self, out: str | os.PathLike[str], run: Run) -> None:
+        folder = Path(out) / run.experiment.name / "runs"
+        self.record = folder / f"{run.name}.json"
+        self.policy = folder / f"{run.name}.policy"
+        self.checkpoint = folder / f"{run.name}.checkpoint"
+        self.partial = folder / f"{run.name}.partial"
+
+    def forget_partial(self) -> None:
+        """Remove what a run keeps to continue from."""
+        self.partial.unlink(missing_ok=True)
+        self.checkpoint.unlink(missing_ok=True)
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write a record, so that a crash leaves either none or all of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, msgspec.json.format(msgspec.json.encode(record), indent=1))
+
+
+def read_record(path: Path) -> Record:
+    """Read a record.
+
+    Raises:
+        CheckpointError: The file is damaged, or of another version.
+    """
+    try:
+        record = msgspec.json.decode(path.read_bytes(), type=Record)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise CheckpointError(f"{path} is no record of a run: {error}") from error
+    if record.format != FORMAT:
+        raise CheckpointError(f"{path} has format {record.format}; this version reads {FORMAT}")
+    return record
+
+
+def is_done(path: Path, run: Run, fingerprint: str) -> bool:
+    """Whether there is a record of this very run, on this very model, that did not fail."""
+    if not path.is_file():
+        return False
+    try:
+        record = read_record(path)
+    except CheckpointError:
+        return False  # damaged: made again
+    same = record.config == run.config and record.model.get("fingerprint") == fingerprint
+    return same and not record.failed

@@ -1,0 +1,141 @@
+"""What an experiment is: a model, methods, seeds and a budget, frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+
+Options = dict[str, Any]
+"""Settings of a learner by name, in the paper's spelling or the learner's own."""
+
+
+class ModelChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which model: one of the zoo with its parameters, or a file.
+
+    Attributes:
+        zoo: Name in the zoo.
+        parameters: Its parameters, those left out as the zoo has them.
+        file: Path of a document instead; it may be of any kind that recurl reads.
+    """
+
+    zoo: str = ""
+    parameters: Options = msgspec.field(default_factory=dict)
+    file: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.zoo) == bool(self.file):
+            raise ValueError("a model is named by either zoo or file")
+
+    def make(self) -> RMDP:
+        """The model.
+
+        Example:
+            >>> ModelChoice(zoo="cloud", parameters={"exits": 1}).make()
+            <RMDP cloud: 3 components, 20 vertices, 1-exit, recursive>
+        """
+        from recurl.automaton import load
+        from recurl.zoo.registry import make
+
+        return load(Path(self.file)) if self.file else make(self.zoo, **self.parameters)
+
+
+class Method(msgspec.Struct, frozen=True):
+    """One way to learn.
+
+    Attributes:
+        name: Short name, part of the records' file names.
+        algorithm: ``"rql"``, ``"q"``, ``"deep-rql"`` or ``"dqn"``.
+        settings: What this method adds to the experiment's settings.
+        label: Name for people.
+        published: Its name in the published curves, if it has one.
+        with_shared: Whether the experiment's settings hold for it too.
+    """
+
+    name: str
+    algorithm: str
+    settings: Options = msgspec.field(default_factory=dict)
+    label: str = ""
+    published: str = ""
+    with_shared: bool = True
+
+
+class Experiment(msgspec.Struct, frozen=True):
+    """A model, methods, seeds and a budget: all that its runs depend on.
+
+    Attributes:
+        name: Short name, also of its folder.
+        model: Which model.
+        methods: Ways to learn that are compared.
+        steps: Steps of each run.
+        seeds: Seeds of each method.
+        settings: Settings of all methods.
+        title: Name for people.
+        reference: Its name in the published curves, if it has one.
+    """
+
+    name: str
+    model: ModelChoice
+    methods: tuple[Method, ...]
+    steps: int
+    seeds: tuple[int, ...]
+    settings: Options = msgspec.field(default_factory=dict)
+    title: str = ""
+    reference: str = ""
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or not self.seeds or not self.methods:
+            raise ValueError(f"experiment {self.name}: steps, seeds and methods must be given")
+        names = [method.name for method in self.methods]
+        if len(set(names)) < len(names) or len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"experiment {self.name}: a method or a seed is given twice")
+
+    def runs(self) -> Iterator[Run]:
+        """Every method with every seed, seed by seed, so that early results show all methods.
+
+        Example:
+            >>> from recurl.experiment.paper import paper_experiments
+            >>> [run.name for run in paper_experiments(seeds=1)["cloud"].runs()]
+            ['rql-0', 'ql-0', 'rql-swift-0']
+        """
+        for seed in self.seeds:
+            for method in self.methods:
+                yield Run(self, method, seed)
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One run of an experiment: a method with a seed."""
+
+    experiment: Experiment
+    method: Method
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Name of its files."""
+        return f"{self.method.name}-{self.seed}"
+
+    @property
+    def settings(self) -> Options:
+        """Settings of the learner: the experiment's, and over them the method's."""
+        shared = self.experiment.settings if self.method.with_shared else {}
+        return {**shared, **self.method.settings}
+
+    @property
+    def config(self) -> Options:
+        """All that the result depends on: a record with the same config need not be made again."""
+        config: Options = msgspec.to_builtins(
+            {
+                "model": self.experiment.model,
+                "algorithm": self.method.algorithm,
+                "settings": self.settings,
+                "steps": self.experiment.steps,
+                "seed": self.seed,
+            }
+        )
+        return config

@@ -1,0 +1,106 @@
+"""Statistics over runs: means, percentiles, interquartile means with bootstrap intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from recurl.experiment.record import Record
+from recurl.model.tables import Floats
+
+RESAMPLES = 10_000
+SMOOTHING = 10
+"""Tests over which a curve is averaged before it counts as near the optimum."""
+
+
+class Band(NamedTuple):
+    """Curves of many runs as one: mean, 10th and 90th percentile at each step."""
+
+    steps: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+def band(records: Sequence[Record]) -> Band:
+    """Mean and percentiles over runs, at the steps that all of them tested at.
+
+    Example:
+        >>> def one(*means):
+        ...     return Record(experiment="", method="", label="", seed=0, config={},
+        ...                   curve={"steps": [0, 100], "mean": list(means)})
+        >>> band([one(0, 1), one(2, 3)]).mean
+        array([1., 2.])
+    """
+    columns = [dict(zip(r.column("steps"), r.column("mean"), strict=True)) for r in records]
+    shared = sorted(set.intersection(*(set(column) for column in columns))) if columns else []
+    values = np.array([[column[step] for step in shared] for column in columns])
+    if not shared:
+        empty = np.empty(0)
+        return Band(empty, empty, empty, empty)
+    low, high = np.percentile(values, [10, 90], axis=0)
+    return Band(np.array(shared), values.mean(axis=0), low, high)
+
+
+def final_value(record: Record) -> float:
+    """Mean of the last tenth of a run's tests; nan if there is none.
+
+    Example:
+        >>> final_value(Record(experiment="", method="", label="", seed=0, config={},
+        ...                    curve={"steps": list(range(20)), "mean": list(range(20))}))
+        18.5
+    """
+    means = record.column("mean")
+    return float(means[-max(1, len(means) // 10) :].mean()) if len(means) else float("nan")
+
+
+def interquartile_mean(values: Sequence[float] | Floats, axis: int = -1) -> Floats:
+    """Mean of the middle half: a quarter of the values is cut off at each end.
+
+    Where a quarter is no whole number, the values at the edge count with the part that is left.
+
+    Example:
+        >>> float(interquartile_mean([0, 1, 2, 100])), float(interquartile_mean([1, 2, 6]))
+        (1.5, 2.6666666666666665)
+    """
+    ordered = np.sort(np.asarray(values, np.float64), axis=axis)
+    count = ordered.shape[axis]
+    edges = np.arange(count + 1)
+    inside = np.clip(edges, count / 4, 3 * count / 4)
+    weights = np.diff(inside) / (count / 2)
+    found: Floats = np.moveaxis(ordered, axis, -1) @ weights
+    return found
+
+
+def bootstrap(values: Sequence[float], level: float = 0.95, seed: int = 0) -> tuple[float, float]:
+    """Percentile bootstrap interval of the interquartile mean.
+
+    Example:
+        >>> bootstrap([3.0, 3.0, 3.0])
+        (3.0, 3.0)
+    """
+    sample = np.asarray(values, np.float64)
+    random = np.random.default_rng(seed)
+    drawn = sample[random.integers(len(sample), size=(RESAMPLES, len(sample)))]
+    tail = (1 - level) / 2 * 100
+    low, high = np.percentile(interquartile_mean(drawn), [tail, 100 - tail])
+    return float(low), float(high)
+
+
+def steps_within(record: Record, optimum: float, share: float) -> float | None:
+    """Steps after which the mean of ten tests in a row is within a share of the optimum.
+
+    One test of a hundred episodes is noisy, and may be near the optimum by luck.
+
+    Returns:
+        Steps at the last of these tests; None if that never happens.
+    """
+    means, steps = record.column("mean"), record.column("steps")
+    width = min(SMOOTHING, len(means))
+    if not width:
+        return None
+    smooth = np.convolve(means, np.full(width, 1 / width), mode="valid")
+    near = np.flatnonzero(smooth >= optimum - share * abs(optimum))
+    return float(steps[near[0] + width - 1]) if len(near) else None

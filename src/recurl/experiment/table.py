@@ -1,0 +1,170 @@
+"""The table of results: one row per experiment and method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recurl.experiment.published import published_end
+from recurl.experiment.record import Record
+from recurl.experiment.settings import Method
+from recurl.experiment.statistics import (
+    bootstrap,
+    final_value,
+    interquartile_mean,
+    steps_within,
+)
+from recurl.experiment.study import Study
+
+EXACT = 1e-5
+"""A policy counts as optimal if its exact value is off by no more than this share."""
+
+
+class Row(NamedTuple):
+    """What the runs of one method came to. Numbers that do not exist are None.
+
+    Attributes:
+        experiment: Name of the experiment.
+        method: Name of the method.
+        label: Its name for people.
+        runs: Runs that finished.
+        failed: Runs that failed.
+        steps: Steps of each.
+        final: Final value, mean over runs of the mean of each one's last tenth of tests.
+        iqm: Interquartile mean of the same.
+        iqm_low: Lower end of its 95 % bootstrap interval.
+        iqm_high: Upper end.
+        exact: Exact value of the final greedy policy, mean over runs.
+        exact_worst: The worst of them.
+        optimal: Runs whose final policy is optimal.
+        optimum: The certified optimum.
+        distance: Optimum less mean exact value.
+        within_5: Steps to 5 % of the optimum, median over runs; None if most do not get there.
+        within_1: Steps to 1 %.
+        seconds: Wall time of a run, mean.
+        speed: Steps a second.
+        published: Final value of the published curve.
+        published_low: 10th percentile there.
+        published_high: 90th percentile there.
+        verdict: How ours compares with the published percentiles.
+    """
+
+    experiment: str
+    method: str
+    label: str
+    runs: int
+    failed: int
+    steps: int
+    final: float | None = None
+    iqm: float | None = None
+    iqm_low: float | None = None
+    iqm_high: float | None = None
+    exact: float | None = None
+    exact_worst: float | None = None
+    optimal: int = 0
+    optimum: float | None = None
+    distance: float | None = None
+    within_5: float | None = None
+    within_1: float | None = None
+    seconds: float | None = None
+    speed: float | None = None
+    published: float | None = None
+    published_low: float | None = None
+    published_high: float | None = None
+    verdict: str = ""
+
+
+def table_rows(studies: Iterable[Study]) -> list[Row]:
+    """A row for each method of each study."""
+    return [_row(study, method) for study in studies for method in study.experiment.methods]
+
+
+def _row(study: Study, method: Method) -> Row:
+    records = study.of_method(method.name)
+    failed = sum(one.failed for one in study.records if one.method == method.name)
+    row = Row(
+        experiment=study.experiment.name,
+        method=method.name,
+        label=method.label or method.name,
+        runs=len(records),
+        failed=failed,
+        steps=study.experiment.steps,
+        optimum=study.optimum.value,
+    )
+    if not records:
+        return row
+    row = row._replace(**_finals(records), **_exacts(records, row.optimum), **_times(records))
+    if row.optimum is not None:
+        row = row._replace(
+            within_5=_median_steps(records, row.optimum, 0.05),
+            within_1=_median_steps(records, row.optimum, 0.01),
+        )
+    return _beside_published(row, study, method)
+
+
+def _finals(records: Sequence[Record]) -> dict[str, Any]:
+    finals = [final_value(one) for one in records]
+    if not np.isfinite(finals).all():
+        return {}
+    low, high = bootstrap(finals)
+    iqm = float(interquartile_mean(finals))
+    return {"final": float(np.mean(finals)), "iqm": iqm, "iqm_low": low, "iqm_high": high}
+
+
+def _exacts(records: Sequence[Record], optimum: float | None) -> dict[str, Any]:
+    """Exact values; where one is not finite there is no mean."""
+    values = [one.exact.value if one.exact else None for one in records]
+    known = [value for value in values if value is not None]
+    optimal = 0 if optimum is None else sum(_is_optimal(x, optimum) for x in known)
+    if len(known) < len(values):
+        return {"optimal": optimal}
+    mean = float(np.mean(known))
+    return {
+        "exact": mean,
+        "exact_worst": min(known),
+        "optimal": optimal,
+        "distance": None if optimum is None else optimum - mean,
+    }
+
+
+def _is_optimal(value: float, optimum: float) -> bool:
+    return optimum - value <= EXACT * max(1.0, abs(optimum))
+
+
+def _times(records: Sequence[Record]) -> dict[str, Any]:
+    seconds = float(np.mean([one.seconds for one in records]))
+    steps = float(np.mean([one.steps for one in records]))
+    return {"seconds": seconds, "speed": steps / seconds if seconds else None}
+
+
+def _median_steps(records: Sequence[Record], optimum: float, share: float) -> float | None:
+    steps = [steps_within(one, optimum, share) for one in records]
+    median = float(np.median([np.inf if step is None else step for step in steps]))
+    return median if np.isfinite(median) else None
+
+
+def _beside_published(row: Row, study: Study, method: Method) -> Row:
+    end = published_end(study.experiment.reference, method.published, row.steps)
+    if end is None or row.final is None:
+        return row
+    mean, low, high = (float(column[0]) for column in end[1:])
+    return row._replace(
+        published=mean,
+        published_low=low,
+        published_high=high,
+        verdict=verdict(row.final, low, high),
+    )
+
+
+def verdict(value: float, low: float, high: float) -> str:
+    """How a final value compares with the published 10th and 90th percentile.
+
+    Example:
+        >>> verdict(-5.34, -5.36, -5.32), verdict(41, 38, 40), verdict(0, 1, 2)
+        ('within', 'above', 'below')
+    """
+    if value > high:
+        return "above"
+    return "within" if value >= low else "below"

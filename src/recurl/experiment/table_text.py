@@ -1,0 +1,81 @@
+"""The table of results as text: the same cells for terminals, Markdown and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recurl.experiment.table import Row
+
+HEADS = (
+    "experiment",
+    "method",
+    "runs",
+    "final value",
+    "IQM [95 %]",
+    "exact value of policy",
+    "optimum",
+    "distance",
+    "steps to 5 %",
+    "steps to 1 %",
+    "time a run",
+    "steps/s",
+    "published [10, 90 %]",
+    "ours is",
+)
+MISSING = "–"
+
+
+def cells(row: Row) -> list[str]:
+    """The texts of a row, in the order of `HEADS`.
+
+    Example:
+        >>> cells(Row("cloud", "rql", "recursive", 3, 0, 100, final=-5.3, distance=0.0))[:5]
+        ['cloud', 'recursive', '3', '-5.3', '–']
+    """
+    runs = f"{row.runs}" + (f" ({row.failed} failed)" if row.failed else "")
+    return [
+        row.experiment,
+        row.label,
+        runs,
+        number(row.final),
+        _interval(row.iqm, row.iqm_low, row.iqm_high),
+        _exact(row),
+        number(row.optimum),
+        number(0.0 if row.distance is not None and abs(row.distance) < 1e-6 else row.distance),
+        _count(row.within_5),
+        _count(row.within_1),
+        MISSING if row.seconds is None else f"{row.seconds:.3g} s",
+        _count(row.speed),
+        _interval(row.published, row.published_low, row.published_high),
+        row.verdict or MISSING,
+    ]
+
+
+def number(value: float | None) -> str:
+    """A number for people.
+
+    Example:
+        >>> number(-5.34249999), number(None), number(0.0)
+        ('-5.3425', '–', '0')
+    """
+    return MISSING if value is None else f"{value:.5g}"
+
+
+def _count(value: float | None) -> str:
+    return MISSING if value is None else f"{value:,.0f}"
+
+
+def _interval(middle: float | None, low: float | None, high: float | None) -> str:
+    return MISSING if middle is None else f"{number(middle)} [{number(low)}, {number(high)}]"
+
+
+def _exact(row: Row) -> str:
+    if row.exact is None:
+        return "not finite" if row.runs else MISSING
+    return f"{number(row.exact)} ({row.optimal} of {row.runs} optimal)"
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The table in Markdown."""
+    lines = [HEADS, ["---"] * len(HEADS), *(cells(row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

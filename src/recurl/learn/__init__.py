@@ -1,0 +1,1 @@
+"""Learning in models and environments: tabular kernels, schedules, curves, checkpoints."""

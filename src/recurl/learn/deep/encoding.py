@@ -1,0 +1,81 @@
+"""How the network sees states: rows of numbers, from a model's vertices or an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from recurl.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+
+Rows = npt.NDArray[np.float32]
+
+
+def vertex_rows(model: RMDP, observation: str) -> Rows:
+    """A row of numbers for every vertex.
+
+    Args:
+        model: The model.
+        observation: ``"features"`` (the model's own), ``"categories"`` (each distinct value of a
+            feature is a column of its own) or ``"onehot"`` (a column per vertex). Where a model
+            has no features, all three are ``"onehot"``.
+
+    Example:
+        >>> import recurl
+        >>> model = recurl.zoo.palindrome()
+        >>> vertex_rows(model, "features").shape, vertex_rows(model, "categories").shape
+        ((621, 7), (621, 17))
+    """
+    if observation == "onehot" or model.features is None:
+        return np.eye(model.tables.n_vertices, dtype=np.float32)
+    if observation == "features":
+        return model.features.astype(np.float32)
+    columns = [_categories(column, model.tables.states) for column in model.features.T]
+    return np.concatenate(columns, axis=1)
+
+
+def _categories(column: np.ndarray, states: np.ndarray) -> Rows:
+    """A column per value that some state has; a value that all of them have says nothing."""
+    values = np.unique(column[states])
+    if len(values) == 1:
+        return np.zeros((len(column), 0), np.float32)
+    return (column[:, None] == values).astype(np.float32)
+
+
+def flattener(space: spaces.Space[Any]) -> tuple[int, Callable[[Any], Rows]]:
+    """How many numbers an observation flattens to, and the function that does it.
+
+    A Box is taken as it is; Discrete and MultiDiscrete become one-hot; Dict and Tuple are laid end
+    to end.
+
+    Raises:
+        ProtocolError: Observations of the space have no fixed length.
+
+    Example:
+        >>> size, flatten = flattener(spaces.MultiDiscrete([2, 3]))
+        >>> size, flatten(np.array([1, 0])).tolist()
+        (5, [0.0, 1.0, 1.0, 0.0, 0.0])
+    """
+    if not space.is_np_flattenable:
+        raise ProtocolError(f"a network needs observations of a fixed length, not {space}")
+    if isinstance(space, spaces.Box):
+        return int(np.prod(space.shape)), _flat_box
+    return spaces.flatdim(space), lambda seen: np.asarray(spaces.flatten(space, seen), np.float32)
+
+
+def _flat_box(observation: Any) -> Rows:
+    return np.asarray(observation, np.float32).ravel()
+
+
+def known_exits(env: Any) -> int | None:
+    """Most exits of anything called in an environment that is made from a model; else None."""
+    inner = env.unwrapped
+    lanes = getattr(inner, "envs", ())
+    model = getattr(lanes[0].unwrapped if lanes else inner, "model", None)
+    return None if model is None else int(model.tables.max_exits)

@@ -1,0 +1,188 @@
+"""Learning in an environment: what follows a step, in one compiled program per step."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from recurl.learn.deep.loop import OWN_DRAWS, step_draws
+from recurl.learn.deep.network import Params, Shape
+from recurl.learn.deep.replay import Transition, new_buffer, sample, store_rows
+from recurl.learn.deep.rule import (
+    Batch,
+    Brain,
+    best,
+    greedy,
+    new_brain,
+    normalised,
+    predict,
+    scheduled,
+    seen,
+    update,
+)
+from recurl.learn.deep.settings import DeepSettings
+from recurl.learn.deep.sheet import Seen, read
+from recurl.model.tables import CALLS, EXITS
+
+Setting = tuple[DeepSettings, Shape]
+
+
+class Mind(NamedTuple):
+    """What is on the device: random key, steps, all that is learned, and the last steps."""
+
+    key: jax.Array
+    step: jax.Array
+    brain: Brain
+    buffer: Transition
+
+
+@partial(jax.jit, static_argnums=0)
+def new_mind(setting: Setting, seed: jax.Array) -> Mind:
+    """A mind that knows nothing."""
+    plan, shape = setting
+    first, key = jax.random.split(jax.random.key(seed))
+    row, values = jnp.zeros(shape.features), jnp.zeros(shape.exits)
+    zero, none = jnp.int32(0), jnp.float32(0)
+    like = Transition(
+        row, values, zero, none, jnp.uint8(0), none, row, values, jnp.zeros(shape.actions, bool)
+    )
+    return Mind(key, zero, new_brain(plan, shape, first), new_buffer(like, plan.buffer))
+
+
+@partial(jax.jit, static_argnums=0)
+def first_actions(
+    setting: Setting, mind: Mind, features: jax.Array, values: jax.Array, mask: jax.Array
+) -> jax.Array:
+    """Actions with which lanes begin."""
+    return _choose(setting, mind, features, values, mask)
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def take_in(setting: Setting, mind: Mind, sheet: jax.Array) -> tuple[Mind, jax.Array]:
+    """Store what was seen, learn, and choose the next actions.
+
+    Returns:
+        The mind, and what the host needs of each lane: the next action, the exit values in which it
+        goes on, and the loss.
+    """
+    plan, shape = setting
+    seen = read(shape, jnp.asarray(sheet))
+    entered, least = _enter(setting, mind.brain, seen)
+    calls, exits = (seen.move == CALLS)[:, None], (seen.move == EXITS)[:, None]
+    after = jnp.where(calls, entered, jnp.where(exits, seen.popped, seen.values))
+    worth = jnp.zeros(len(seen.exit))
+    if shape.exits:
+        worth = jnp.take_along_axis(seen.values, seen.exit[:, None], axis=1)[:, 0]
+    rows = Transition(
+        seen.here, seen.values, seen.action, seen.reward, seen.move,
+        jnp.where(seen.move == EXITS, worth, least), seen.there, after, seen.mask,
+    )  # fmt: skip
+    mind = _learn_all(setting, _noted(plan, mind, seen, entered), rows, seen.real)
+    values = jnp.where(seen.begins[:, None], 0.0, after)
+    actions = _choose(setting, mind, seen.next, values, seen.next_mask).astype(jnp.float32)
+    loss = jnp.broadcast_to(mind.brain.loss, actions.shape)
+    return mind, jnp.column_stack([actions, loss, values])
+
+
+def _enter(setting: Setting, brain: Brain, seen: Seen) -> tuple[jax.Array, jax.Array]:
+    """Exit values of what each lane called, if any did."""
+    shape, lanes = setting[1], len(seen.move)
+    nothing = (jnp.zeros((lanes, shape.exits)), jnp.zeros(lanes))
+    if not shape.exits:
+        return nothing
+    return jax.lax.cond(
+        jnp.any(seen.move == CALLS),
+        lambda: entered_values(
+            setting, (brain, brain.online), seen.values, seen.ports, seen.ports_mask
+        ),
+        lambda: nothing,
+    )
+
+
+def entered_values(
+    setting: Setting,
+    mind: tuple[Brain, Params],
+    values: jax.Array,
+    ports: jax.Array,
+    ports_mask: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """What each return port is worth to the caller, relative to the worst, and the worst."""
+    plan, shape = setting
+    same = jnp.broadcast_to(values[..., None, :], (*ports.shape[:-1], shape.exits))
+    q = predict(plan, *mind, ports, same)
+    there = jnp.any(ports_mask, axis=-1)
+    # A lane that calls nothing has no exits at all: its numbers are not used, but must be finite.
+    hopes = jnp.where(there, best(q, ports_mask), 0.0)
+    return normalised(hopes, there | ~there.any(axis=-1, keepdims=True))
+
+
+def _noted(plan: DeepSettings, mind: Mind, rows: Seen, entered: jax.Array) -> Mind:
+    brain, real = mind.brain, rows.real.astype(jnp.float32)
+    if plan.reward_scale == "running":
+        size = seen(brain.reward_size, rows.reward * real, real.sum())
+        brain = brain._replace(reward_size=size)
+    if plan.value_scale == "running" and entered.shape[1]:
+        there = jnp.any(rows.ports_mask, axis=-1) & (rows.move == CALLS)[:, None]
+        size = seen(brain.value_size, jnp.where(there, entered, 0.0), there.sum())
+        brain = brain._replace(value_size=size)
+    return mind._replace(brain=brain)
+
+
+def _learn_all(setting: Setting, mind: Mind, rows: Transition, real: jax.Array) -> Mind:
+    """Store the steps of all lanes, then learn as often as they were steps."""
+    plan, _ = setting
+    number = mind.step + jnp.cumsum(real, dtype=jnp.int32) - real
+    buffer = store_rows(mind.buffer, number, rows, real)
+    after = mind.step + real.sum(dtype=jnp.int32)
+
+    def learn(step: jax.Array, brain: Brain) -> Brain:
+        draws = step_draws(mind.key, step, plan.batch)[OWN_DRAWS:]
+        return update(plan, brain, Batch(*sample(buffer, after, draws)), step)
+
+    def one(lane: jax.Array, brain: Brain) -> Brain:
+        step = number[lane]
+        due = real[lane] & (step >= plan.warm_up) & (step % plan.train_every == 0)
+        return jax.lax.cond(due, partial(learn, step), lambda brain: brain, brain)
+
+    brain = mind.brain
+    # A loop copies what it carries: not for a single lane.
+    brain = (
+        one(jnp.int32(0), brain) if len(real) == 1 else jax.lax.fori_loop(0, len(real), one, brain)
+    )
+    return Mind(mind.key, after, brain, buffer)
+
+
+def _choose(
+    setting: Setting, mind: Mind, features: jax.Array, values: jax.Array, mask: jax.Array
+) -> jax.Array:
+    """Any action with the probability of exploration, else the greedy one, in each lane."""
+    plan, _ = setting
+    lanes = len(mask)
+    draws = jax.random.uniform(jax.random.fold_in(mind.key, -1 - mind.step), (2, lanes))
+    q = predict(plan, mind.brain, mind.brain.online, features, values)
+    explores = draws[0] < scheduled(plan.exploration, mind.step)
+    number = jnp.floor(draws[1] * mask.sum(axis=-1)).astype(jnp.int32)
+    # The number-th of the actions that there are.
+    counted = jnp.cumsum(mask, axis=-1) - 1
+    any_action = jnp.argmax((counted == number[:, None]) & mask, axis=-1)
+    return jnp.where(explores, any_action, greedy(q, mask)).astype(jnp.int32)
+
+
+@partial(jax.jit, static_argnums=0)
+def policy_action(
+    setting: Setting, brain: Brain, features: jax.Array, values: jax.Array, mask: jax.Array
+) -> jax.Array:
+    """Greedy action of a single state, by the weights of the policy."""
+    plan, _ = setting
+    return greedy(predict(plan, brain, brain.average, features, values), mask)
+
+
+@partial(jax.jit, static_argnums=0)
+def policy_values(
+    setting: Setting, brain: Brain, values: jax.Array, ports: jax.Array, ports_mask: jax.Array
+) -> jax.Array:
+    """Exit values with which a greedy run enters a call, by the weights of the policy."""
+    return entered_values(setting, (brain, brain.average), values, ports, ports_mask)[0]

@@ -1,0 +1,105 @@
+"""What a learner does where: by component and context, in words and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recurl.learn.extract import exits_label
+
+if TYPE_CHECKING:
+    from recurl.learn.engine import ModelEngine
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is done at one vertex in one context.
+
+    Attributes:
+        vertex: Name of the vertex within its component.
+        action: The greedy action.
+        value: Its Q-value.
+        margin: By how much it beats the next best; inf where there is no other.
+        visits: How often the vertex was learned from in this context.
+    """
+
+    vertex: str
+    action: str
+    value: float
+    margin: float
+    visits: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextReport:
+    """What is done in one context.
+
+    Attributes:
+        component: Name of the component.
+        label: The context in words: what the exits are worth.
+        visits: How often anything was learned in it.
+        choices: What is done at each vertex that was visited, most visited first.
+    """
+
+    component: str
+    label: str
+    visits: int
+    choices: tuple[Choice, ...]
+
+
+def explain(engine: ModelEngine, most: int = 3) -> list[ContextReport]:
+    """Reports on the contexts of each component, at most so many, most visited first.
+
+    Example:
+        >>> import recurl
+        >>> learner = recurl.RecursiveQLearning(recurl.zoo.cloud(exits=1), preset="swift")
+        >>> reports = explain(learner.learn(20_000).engine)
+        >>> reports[0].label, reports[0].choices[0].action
+        ('T with u2 0', 'divide')
+    """
+    reports = [_report(engine, context) for context in range(engine.table.n_contexts)]
+    reports = [report for report in reports if report.choices]
+    names = list(dict.fromkeys(report.component for report in reports))
+    names.sort(key=engine.model.names.components.index)
+    return [report for name in names for report in _most_visited(reports, name, most)]
+
+
+def _most_visited(reports: list[ContextReport], name: str, most: int) -> list[ContextReport]:
+    own = [report for report in reports if report.component == name]
+    return sorted(own, key=lambda report: -report.visits)[:most]
+
+
+def _report(engine: ModelEngine, context: int) -> ContextReport:
+    t, table = engine.model.tables, engine.table
+    component = int(table.component[context])
+    vertices = range(int(t.component_start[component]), int(t.component_start[component + 1]))
+    if engine.flat:
+        vertices = range(t.n_vertices)
+    found = [
+        _choice(engine, context, v) for v in vertices if t.action_start[v + 1] > t.action_start[v]
+    ]
+    choices = sorted((c for c in found if c.visits), key=lambda c: -c.visits)
+    label = "any context" if engine.flat else ""
+    return ContextReport(
+        component=engine.model.names.components[component],
+        label=label or exits_label(engine.model, component, table.exit_values(context)),
+        visits=sum(choice.visits for choice in choices),
+        choices=tuple(choices),
+    )
+
+
+def _choice(engine: ModelEngine, context: int, vertex: int) -> Choice:
+    model = engine.model
+    q = engine.q_values(vertex, context)
+    best = int(q.argmax())
+    others = np.delete(q, best)
+    name = model.vertex_name(vertex) if engine.flat else model.local_name(vertex)
+    return Choice(
+        vertex=name,
+        action=model.action_names(vertex)[best],
+        value=float(q[best]),
+        margin=float(q[best] - others.max()) if len(others) else np.inf,
+        visits=engine.visits(vertex, context),
+    )

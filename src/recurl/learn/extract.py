@@ -1,0 +1,108 @@
+"""From a table of Q-values to a policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recurl.learn.kernel import Walked, follow_greedy
+from recurl.model.tables import CALL
+from recurl.policy import Policy
+
+if TYPE_CHECKING:
+    from recurl.learn.engine import ModelEngine
+    from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats, Ints
+
+
+def greedy_policy(engine: ModelEngine) -> Policy:
+    """The greedy policy of a table: the contexts that it meets, and what it does there.
+
+    Contexts that were never met take the first action everywhere, so that one of them per component
+    is enough, and there are finitely many contexts in all.
+    """
+    if engine.flat:
+        return Policy.stackless(engine.model, _greedy_by_vertex(engine))
+    g = _walked(engine)
+    vector = np.zeros_like(engine.run.vector)
+    follow_greedy(engine.world, engine.table.contexts, engine.rule, g, vector)
+    met = np.add.reduceat(g.seen, g.slot_start[:-1]) > 0
+    return _assembled(engine, g, met)
+
+
+def _greedy_by_vertex(engine: ModelEngine) -> Ints:
+    t, q = engine.model.tables, engine.table.q
+    rows = np.split(q, t.action_start[1:-1])
+    return np.array([row.argmax() if len(row) else 0 for row in rows], np.int32)
+
+
+def _walked(engine: ModelEngine) -> Walked:
+    t = engine.model.tables
+    component = np.concatenate([engine.table.component, np.arange(t.n_components)])
+    sizes = np.diff(t.component_start)[component].astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    slots = int(start[-1])
+    return Walked(
+        slot_start=start,
+        component=component.astype(np.int32),
+        component_start=t.component_start,
+        box_call=t.box_call,
+        seen=np.zeros(slots, np.int32),
+        actions=np.zeros(slots, np.int32),
+        callees=np.full(slots, -1, np.int32),
+        todo=np.empty((slots, 2), np.int32),
+    )
+
+
+def _assembled(engine: ModelEngine, g: Walked, met: np.ndarray) -> Policy:
+    """A policy of the contexts met; call ports never met lead to any context of their component."""
+    t, known = engine.model.tables, engine.table.n_contexts
+    # A component that is never entered needs a context too: the one of contexts never met.
+    entered = np.bincount(g.component[met], minlength=t.n_components) > 0
+    met[known:] |= ~entered
+    kept = np.flatnonzero(met)
+    kept = kept[np.argsort(g.component[kept], kind="stable")]
+    number = np.full(len(met), -1, np.int32)
+    number[kept] = np.arange(len(kept))
+    component = g.component[kept]
+    some = np.searchsorted(component, np.arange(t.n_components))
+    slots = _runs(g.slot_start[kept], np.diff(g.slot_start)[kept])
+    sizes = np.diff(t.component_start)[component]
+    vertex = _runs(t.component_start[component], sizes)
+    is_call = t.vertex_kind[vertex] == CALL
+    called = t.box_component[t.vertex_box[vertex]]
+    callees = np.where(g.callees[slots] >= 0, number[g.callees[slots]], some[called])
+    return Policy(
+        engine.model,
+        component,
+        g.actions[slots],
+        callees=np.where(is_call, callees, 0),
+        start=np.full(len(t.start_prob), number[0]),
+        kind="stackless" if len(kept) == t.n_components else "by context",
+        labels=_labels(engine, kept, known),
+    )
+
+
+def _runs(first: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """The numbers first[i], first[i] + 1, ..., count[i] of them, for all i in a row."""
+    before = np.cumsum(count) - count
+    return np.repeat(first - before, count) + np.arange(count.sum())
+
+
+def _labels(engine: ModelEngine, kept: np.ndarray, known: int) -> list[str]:
+    return [
+        exits_label(engine.model, int(engine.table.component[i]), engine.table.exit_values(i))
+        if i < known
+        else f"{engine.model.names.components[i - known]}, never met"
+        for i in kept.tolist()
+    ]
+
+
+def exits_label(model: RMDP, component: int, values: Floats) -> str:
+    """A context in words: the component and what its exits are worth, relative to the worst."""
+    t = model.tables
+    first = int(t.component_start[component] + t.n_entries[component])
+    names = (model.local_name(first + k) for k in range(len(values)))
+    worth = ", ".join(f"{name} {value:.6g}" for name, value in zip(names, values, strict=True))
+    return f"{model.names.components[component]} with {worth}"

@@ -1,0 +1,238 @@
+"""What every learner does: learn in stretches, test, predict, save and load."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import msgspec
+import numpy as np
+
+from recurl.errors import CheckpointError
+from recurl.learn.checkpoint import read_checkpoint, restoring, write_checkpoint
+from recurl.learn.curve import Curve, Score
+from recurl.learn.progress import Progress
+from recurl.model.rmdp import RMDP
+
+if TYPE_CHECKING:
+    import gymnasium as gym
+
+    from recurl.model.tables import Floats
+
+Callback = Callable[[Any], bool | None]
+"""Called with the learner after each test, or each chunk of steps; False ends the run."""
+
+CallStack = tuple[Any, ...]
+"""Contexts of the pending calls and, last, of the call that runs: the ``state`` of `predict`."""
+
+
+class Engine(Protocol):
+    """A learner's work on a model or an environment."""
+
+    @property
+    def steps(self) -> int:
+        """Steps taken so far."""
+
+    @property
+    def episodes(self) -> int:
+        """Episodes ended so far, those cut included."""
+
+    @property
+    def n_contexts(self) -> int:
+        """Contexts met so far."""
+
+    @property
+    def start(self) -> Any:
+        """Context in which an episode begins."""
+
+    def advance(self, steps: int) -> None:
+        """Take steps, learning."""
+
+    def training_mean(self) -> float:
+        """Mean return of the episodes that ended since this was last asked; nan if none did."""
+
+    def test(self, episodes: int, limit: int, stream: int) -> tuple[Floats, np.ndarray, np.ndarray]:
+        """Returns, lengths and cuts of greedy episodes."""
+
+    def enter(self, context: Any, exits: Sequence[Any], observation: Any) -> Any:
+        """Context that a greedy run enters by a call."""
+
+    def greedy(self, context: Any, observation: Any, mask: np.ndarray | None) -> int:
+        """Action of greatest value."""
+
+    def legal(self, observation: Any, mask: np.ndarray | None) -> list[int]:
+        """Actions that there are."""
+
+    def header_fields(self) -> dict[str, Any]:
+        """What a checkpoint says in words."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that a checkpoint must keep."""
+
+    def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Go back to where a checkpoint was made."""
+
+
+class Learner:
+    """A learner: settings, an engine that does the work, and the curve of its tests."""
+
+    flat: bool
+    kind: str
+    settings_type: type[Any]
+    chunk = 250_000
+    """Steps between looks at the clock, the keyboard and the callback, where nothing is tested."""
+
+    settings: Any
+    engine: Any
+    curve: Curve
+
+    def _set_up(self, model_or_env: Any, settings: Any, evaluation_env: Any = None) -> None:
+        """Take the settings and make the engine."""
+        raise NotImplementedError
+
+    @property
+    def model(self) -> RMDP | None:
+        """The model that is learned in, or None for an environment."""
+        model: RMDP | None = getattr(self.engine, "model", None)
+        return model
+
+    @property
+    def steps(self) -> int:
+        """Steps learned so far."""
+        return int(self.engine.steps)
+
+    def learn(
+        self,
+        total_timesteps: float,
+        callback: Callback | None = None,
+        progress_bar: bool = False,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn for so many steps more.
+
+        Steps may be divided among calls in any way: the result is the same to the bit.
+
+        Args:
+            total_timesteps: How many steps.
+            callback: Called with the learner after each test, or every so many steps where there
+                is none (``chunk``); False ends the run.
+            progress_bar: Show a bar with steps per second and the latest test.
+            checkpoint: File to save the run to, as often as the callback is called.
+
+        Raises:
+            LimitError: Memory is full, or values are not finite; everything learned is kept.
+        """
+        end = self.steps + int(total_timesteps)
+        with Progress(self, end, shown=progress_bar) as progress:
+            while self.steps < end:
+                self.engine.advance(self._next_stop(end) - self.steps)
+                if self._is_test_due():
+                    self.curve.add(self.test())
+                progress.update()
+                if checkpoint is not None:
+                    self.save(checkpoint)
+                if callback is not None and callback(self) is False:
+                    break
+        return self
+
+    def _next_stop(self, end: int) -> int:
+        every = self.settings.evaluate_every or self.chunk
+        return int(min(end, (self.steps // every + 1) * every))
+
+    def _is_test_due(self) -> bool:
+        every = self.settings.evaluate_every
+        return bool(every) and self.steps % every == 0
+
+    def test(self, episodes: int | None = None) -> Score:
+        """Run episodes of the greedy policy; nothing is learned, no training randomness is used."""
+        s, engine = self.settings, self.engine
+        count = episodes or s.evaluate_episodes
+        returns, lengths, cut = engine.test(count, s.test_limit, 1 + self.steps)
+        return Score(
+            steps=self.steps,
+            mean=float(returns.mean()),
+            deviation=float(returns.std()),
+            length=float(lengths.mean()),
+            cut=float(cut.mean()),
+            episodes=engine.episodes,
+            training_mean=engine.training_mean(),
+            contexts=engine.n_contexts,
+        )
+
+    def predict(
+        self,
+        observation: Any,
+        state: CallStack | None = None,
+        episode_start: bool | None = None,
+        *,
+        deterministic: bool = True,
+        info: dict[str, Any] | None = None,
+    ) -> tuple[int, CallStack]:
+        """The greedy action at an observation, and the call stack to hand in next time.
+
+        Calls and returns are told by ``info``, as the environment's last step or reset gave it:
+
+            action, state = learner.predict(observation, state, info=info)
+
+        Args:
+            observation: What the environment shows; for a learner on a model, the vertex.
+            state: What the last call of this method returned; None at the start of an episode.
+            episode_start: Whether an episode begins here, whatever the state.
+            deterministic: False takes any action with the exploration rate of the settings.
+            info: The environment's ``info`` for this observation.
+        """
+        info = info or {}
+        stack = [self.engine.start] if state is None or episode_start else list(state)
+        if not self.flat and info.get("event") == "call":
+            stack.append(self.engine.enter(stack[-1], info["exits"], observation))
+        elif not self.flat and info.get("event") == "return":
+            stack.pop()
+        mask = info.get("action_mask")
+        if not deterministic and self._explorer.random() < self.settings.exploration(self.steps):
+            legal = self.engine.legal(observation, mask)
+            return legal[int(self._explorer.integers(len(legal)))], tuple(stack)
+        return self.engine.greedy(stack[-1], observation, mask), tuple(stack)
+
+    @property
+    def _explorer(self) -> np.random.Generator:
+        if "_random" not in self.__dict__:
+            self._random = np.random.default_rng([self.settings.seed, 1])
+        return self._random
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a file: what is learned, where the run stands, random state, curve.
+
+        On an environment, which cannot be saved, a loaded run continues with a new episode.
+        """
+        header = {
+            "kind": self.kind,
+            "settings": msgspec.to_builtins(self.settings),
+            **self.engine.header_fields(),
+        }
+        write_checkpoint(path, header, {**self.engine.arrays(), "curve": self.curve.array})
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        model_or_env: RMDP | gym.Env[Any, Any],
+        *,
+        evaluation_env: gym.Env[Any, Any] | None = None,
+    ) -> Self:
+        """Read a learner that was saved, for the same model or environment.
+
+        Raises:
+            CheckpointError: The file is damaged, foreign, or for another model.
+        """
+        header, arrays = read_checkpoint(path, cls.kind)
+        with restoring(path):
+            learner = cls.__new__(cls)
+            settings = msgspec.convert(header["settings"], cls.settings_type)
+            learner._set_up(model_or_env, settings, evaluation_env)
+            if header["subject"] != learner.engine.header_fields()["subject"]:
+                raise CheckpointError(f"{path}: the run was on {header['subject']}, not on this")
+            learner.engine.restore(header, arrays)
+            learner.curve = Curve(arrays["curve"])
+        return learner

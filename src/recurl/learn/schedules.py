@@ -1,0 +1,130 @@
+"""Schedules: how a step size or an exploration rate changes as a run goes on.
+
+A schedule is a few numbers, so that compiled code can evaluate it. With t the steps of the run so
+far and n the visits of the pair (state, action) at hand, this one included:
+
+- `constant`: x
+- `linear`: from ``first`` to ``last`` over so many steps, then ``last``
+- `exponential`: ``last + (first - last) 2^(-t / half_life)``
+- `harmonic`: ``first (1 + offset) / (n + offset)``, that is 1/n
+- `power`: ``first ((1 + offset) / (n + offset))^omega``, that is n^-omega
+
+As step sizes, the last two satisfy the conditions of Robbins and Monro for 1/2 < omega <= 1: their
+sum over n is infinite, that of their squares is not. Then Recursive Q-learning converges on a
+proper 1-exit model in which every pair is visited for ever. As exploration rates, n counts the
+visits of the state.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+CONSTANT, LINEAR, EXPONENTIAL, POWER = 0, 1, 2, 3
+_NAMES = ("constant", "linear", "exponential", "power")
+
+
+class Schedule(NamedTuple):
+    """A schedule; make one with the functions of this module.
+
+    Attributes:
+        code: Which formula.
+        first: Value at the beginning.
+        last: Value that is approached, or not fallen below.
+        scale: Steps, half-life or offset.
+        omega: Exponent of `power`.
+    """
+
+    code: int
+    first: float
+    last: float
+    scale: float
+    omega: float
+
+    def __call__(self, step: int = 0, visits: int = 1) -> float:
+        """Value at a step of the run, for the so-many-th visit."""
+        from recurl.learn.rule_kernel import scheduled
+
+        return float(scheduled(self, step, visits))
+
+    def __str__(self) -> str:
+        if self.code == CONSTANT:
+            return f"{self.first:g}"
+        numbers = ", ".join(f"{x:g}" for x in self[1:])
+        return f"{_NAMES[self.code]}({numbers})"
+
+    @property
+    def robbins_monro(self) -> bool:
+        """Whether it satisfies the conditions of Robbins and Monro as a step size."""
+        return self.code == POWER and 0.5 < self.omega <= 1.0 and self.last == 0.0
+
+
+def constant(value: float) -> Schedule:
+    """Always the same.
+
+    Example:
+        >>> constant(0.1)(1_000_000)
+        0.1
+    """
+    return _checked(Schedule(CONSTANT, value, value, 1.0, 1.0))
+
+
+def linear(first: float, last: float, steps: float) -> Schedule:
+    """From one value to another in so many steps of the run, and constant from there.
+
+    Example:
+        >>> linear(1, 0.1, 30_000)(15_000)
+        0.55
+    """
+    return _checked(Schedule(LINEAR, first, last, steps, 1.0))
+
+
+def exponential(first: float, half_life: float, last: float = 0.0) -> Schedule:
+    """The distance to ``last`` halves in every ``half_life`` steps of the run.
+
+    Example:
+        >>> exponential(1, 1000)(2000)
+        0.25
+    """
+    return _checked(Schedule(EXPONENTIAL, first, last, half_life, 1.0))
+
+
+def harmonic(first: float = 1.0, offset: float = 0.0, last: float = 0.0) -> Schedule:
+    """1/n per visited pair (Robbins-Monro), slower at first with an offset.
+
+    Example:
+        >>> harmonic()(visits=4), harmonic(offset=9)(visits=11)
+        (0.25, 0.5)
+    """
+    return power(1.0, first, offset=offset, last=last)
+
+
+def power(omega: float, first: float = 1.0, offset: float = 0.0, *, last: float = 0.0) -> Schedule:
+    """n^-omega per visited pair (Robbins-Monro for 1/2 < omega <= 1).
+
+    Args:
+        omega: The exponent, above 0.
+        first: Value at the first visit.
+        offset: Added to n; makes the fall begin later.
+        last: Not less than this; 0 for Robbins-Monro.
+
+    Example:
+        >>> round(power(0.75)(visits=16), 9)
+        0.125
+    """
+    if omega <= 0:
+        raise ValueError(f"omega must be positive, not {omega}")
+    return _checked(Schedule(POWER, first, last, offset, omega), least_scale=0.0)
+
+
+def as_schedule(value: Schedule | float) -> Schedule:
+    """A number stands for a constant."""
+    return value if isinstance(value, Schedule) else constant(value)
+
+
+def _checked(schedule: Schedule, least_scale: float = 1e-300) -> Schedule:
+    _, first, last, scale, _ = schedule
+    if not (0 <= first <= 1 and 0 <= last <= 1):
+        raise ValueError(f"a schedule stays within [0, 1]: got {first} and {last}")
+    if not least_scale <= scale < float("inf"):
+        raise ValueError(f"steps, half-life and offset must be positive, not {scale}")
+    return Schedule(schedule.code, *map(float, schedule[1:]))

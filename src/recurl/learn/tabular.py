@@ -1,0 +1,184 @@
+"""Tabular learners: Recursive Q-learning and flat Q-learning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from recurl.learn.curve import Curve
+from recurl.learn.engine import ModelEngine
+from recurl.learn.foreign import ForeignEngine
+from recurl.learn.learner import Learner
+from recurl.learn.schedules import Schedule
+from recurl.learn.settings import Settings, make_settings
+from recurl.model.rmdp import RMDP
+
+if TYPE_CHECKING:
+    import gymnasium as gym
+
+    from recurl.model.tables import Floats
+    from recurl.policy import Policy
+    from recurl.solving.solution import Solution
+
+
+class TabularLearner(Learner):
+    """What both tabular learners do; see `RecursiveQLearning`."""
+
+    settings_type = Settings
+
+    def __init__(
+        self,
+        model_or_env: RMDP | gym.Env[Any, Any],
+        *,
+        preset: str = "paper",
+        step_size: Schedule | float | None = None,
+        exploration: Schedule | float | None = None,
+        quantum: float | None = None,
+        initial_value: float | None = None,
+        episode_limit: int | None = None,
+        seed: int = 0,
+        replay: int | None = None,
+        inherit: int | None = None,
+        evaluate_every: int | None = None,
+        evaluate_episodes: int | None = None,
+        evaluate_limit: int | None = None,
+        evaluation_env: gym.Env[Any, Any] | None = None,
+        memory: int | None = None,
+    ) -> None:
+        given = {
+            name: value for name, value in locals().items() if name in Settings.__struct_fields__
+        }
+        self._set_up(model_or_env, make_settings(preset, given), evaluation_env)
+
+    def _set_up(
+        self,
+        model_or_env: RMDP | gym.Env[Any, Any],
+        settings: Settings,
+        evaluation_env: gym.Env[Any, Any] | None = None,
+    ) -> None:
+        self.settings, self.curve = settings, Curve()
+        self.engine: ModelEngine | ForeignEngine
+        if isinstance(model_or_env, RMDP):
+            self.engine = ModelEngine(model_or_env, settings, self.flat)
+        else:
+            self.engine = ForeignEngine(
+                model_or_env, settings, self.flat, evaluation_env=evaluation_env
+            )
+
+    def warm_start(self, source: TabularLearner | Solution, visits: int = 20) -> Self:
+        """Begin with what another run learned, or with what a solution knows.
+
+        Args:
+            source: A learner of the same kind on the same model, or a solution of the model.
+            visits: How often the values count as visited, for step sizes that fall with visits;
+                values of another run count as often as they were visited, up to this number.
+        """
+        from recurl.learn.warm import start_from_solution, start_from_table
+
+        engine = self._model_engine("a warm start")
+        if self.steps:
+            raise ValueError(f"a warm start comes before the first step, not after {self.steps}")
+        if isinstance(source, TabularLearner):
+            start_from_table(engine, source._model_engine("a warm start"), visits)
+        else:
+            start_from_solution(engine, source, visits)
+        return self
+
+    def policy(self) -> Policy:
+        """The greedy policy: the contexts that it meets, and what it does in each."""
+        from recurl.learn.extract import greedy_policy
+
+        return greedy_policy(self._model_engine("a policy"))
+
+    def q_values(self, vertex: str, exit_values: Floats | None = None) -> Floats | None:
+        """Q-values of a vertex given by name, where exits are worth so much (0 if not given).
+
+        Returns:
+            A value for each action; None if this context was never met.
+        """
+        engine = self._model_engine("Q-values by name")
+        number = engine.model.find(vertex)
+        component = 0 if self.flat else int(engine.model.tables.vertex_component[number])
+        vector = np.zeros(engine.model.tables.max_exits)
+        if exit_values is not None:
+            vector[: len(exit_values)] = exit_values
+        context = engine.table.find(component, vector, engine.rule.quantum)
+        return engine.q_values(number, context).copy() if context >= 0 else None
+
+    def _model_engine(self, what: str) -> ModelEngine:
+        if not isinstance(self.engine, ModelEngine):
+            raise ValueError(f"{what} needs a learner on a model; on an environment use predict")
+        return self.engine
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        cut = f", {self.engine.cut} of them cut at the limit" if self.engine.cut else ""
+        return (
+            f"<{name}: {self.steps} steps, {self.engine.episodes} episodes{cut}, "
+            f"{self.engine.n_contexts} contexts>"
+        )
+
+
+class RecursiveQLearning(TabularLearner):
+    """Recursive Q-learning: Q-values by vertex and by what the pending calls hope for.
+
+    What matters of a call stack is what each exit of the running component is worth, relative to
+    the worst of them: the *context* v. On a step (s, a, r, s') with step size alpha, Q(s, v, a)
+    moves towards a target:
+
+    - the step entered a box: with v'[i] = max Q(return port i, v, .), m = min v', and v' - m
+      rounded to the quantum, ``r + max Q(s', v' - m, .) + m``; the callee runs in that context;
+    - it left through exit k: ``r + v[k]``; the caller's context is resumed;
+    - otherwise: ``r + max Q(s', v, .)``.
+
+    On a proper 1-exit model there is one context per component, and with Robbins-Monro steps the
+    values converge to the optimum; on a deterministic one they do with step size 1. In general
+    there is no guarantee. An episode that is cut at its limit is no termination: its last step
+    bootstraps like any other. How many were cut is in ``repr`` and in ``engine.cut``.
+
+    Args:
+        model_or_env: A model, or a Gymnasium environment that keeps the recursive protocol.
+        preset: Named settings that the others override: ``"paper"`` or ``"swift"``.
+        step_size: A number or a schedule (see `recurl.schedules`).
+        exploration: Probability to take any action instead of the best: a number or a schedule.
+        quantum: Step to which normalised exit values are rounded; 0 for not at all.
+        initial_value: Q-value of pairs never tried; above the true values it is optimistic.
+        episode_limit: Steps after which an episode is cut.
+        seed: Seed of all randomness; the same seed gives the same run to the bit.
+        replay: How many earlier steps, drawn at random, are learned from again after each step.
+        inherit: New contexts start with the Q-values of the nearest one, and with its visits up to
+            this number; 0 for not at all.
+        evaluate_every: Test the greedy policy after so many steps, into ``curve``; 0 for never.
+        evaluate_episodes: Episodes of a test.
+        evaluate_limit: Steps after which a test episode is cut; `episode_limit` if not given.
+        evaluation_env: Environment for tests, where it cannot be made from ``env.spec``.
+        memory: Most bytes of the table; half of the free memory if not given.
+
+    Example:
+        >>> import recurl
+        >>> learner = RecursiveQLearning(recurl.zoo.cloud(), preset="swift", episode_limit=200)
+        >>> policy = learner.learn(20_000).policy()
+        >>> policy.action_name("T.u1", policy.start[0])
+        'divide'
+    """
+
+    flat = False
+    kind = "RecursiveQLearning"
+
+
+class QLearning(TabularLearner):
+    """Flat Q-learning, the baseline: calls and returns are ordinary steps, contexts are ignored.
+
+    One row of Q-values per vertex, discount 1. As what follows a return depends on the stack, which
+    it does not see, it fails where the stack matters. Takes what `RecursiveQLearning` takes;
+    ``quantum`` and ``inherit`` mean nothing here.
+
+    Example:
+        >>> import recurl
+        >>> QLearning(recurl.zoo.cloud(), step_size=0.02, episode_limit=200).learn(1000)
+        <QLearning: 1000 steps, ... episodes, 1 contexts>
+    """
+
+    flat = True
+    kind = "QLearning"

@@ -1,0 +1,100 @@
+"""Warm starts: a table that begins with what is known already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recurl.errors import LimitError
+from recurl.learn.rule_kernel import normalise
+
+if TYPE_CHECKING:
+    from recurl.learn.engine import ModelEngine
+    from recurl.model.tables import Floats
+    from recurl.solving.solution import Solution
+
+MOST_CONTEXTS = 2000
+"""How many contexts a solution fills at most: those nearest to the start."""
+
+
+def start_from_table(engine: ModelEngine, other: ModelEngine, visits: int) -> None:
+    """Take over contexts and Q-values; visits are counted up to a number."""
+    if other.model != engine.model or other.flat != engine.flat:
+        raise ValueError("a warm start needs a run of the same algorithm on the same model")
+    t = other.table
+    engine.table.fill(t.component, t.values, t.q, np.minimum(t.visits, visits))
+
+
+def start_from_solution(engine: ModelEngine, solution: Solution, visits: int) -> None:
+    """Fill the contexts that a greedy run meets with the values that a solution bounds from above.
+
+    The upper bound at exit values v is ``min_i w_i(q) + max (v - v_i)`` over the points of the
+    solution's certificate, and Q(v, q, a) the expectation of reward plus bound.
+    """
+    if solution.model != engine.model or engine.flat:
+        raise ValueError("a solution warms up Recursive Q-learning, on the model that it solves")
+    if solution.question.objective != "max" or solution.question.rewards != "model":
+        raise ValueError("a warm start needs the greatest total reward, not another question")
+    bounds = _Bounds(engine, solution)
+    filled = 0
+    while filled < min(engine.table.n_contexts, MOST_CONTEXTS):
+        bounds.fill(filled, visits)
+        _meet_callees(engine, filled)
+        filled += 1
+
+
+class _Bounds:
+    """Upper bounds of a solution, as arrays by component."""
+
+    def __init__(self, engine: ModelEngine, solution: Solution) -> None:
+        self.engine = engine
+        t = engine.model.tables
+        if solution.values_upper is not None and engine.model.kind.one_exit:
+            cuts = np.split(solution.values_upper, t.component_start[1:-1])
+            self.points = [values[None, :] for values in cuts]
+            return
+        listed: list[list[list[float]]] = [[] for _ in range(t.n_components)]
+        for point in solution.certificate.points:
+            listed[point.component].append(point.values)
+        self.points = [np.array(points) for points in listed]
+
+    def at(self, component: int, exits: Floats) -> Floats:
+        """Bound of each vertex of a component where its exits are worth so much."""
+        t = self.engine.model.tables
+        points = self.points[component]
+        first = int(t.n_entries[component])
+        own = points[:, first : first + len(exits)]
+        bound: Floats = (points + (exits - own).max(axis=1)[:, None]).min(axis=0)
+        return bound
+
+    def fill(self, context: int, visits: int) -> None:
+        """Set the Q-values of a context."""
+        t, table = self.engine.model.tables, self.engine.table
+        component = int(table.component[context])
+        bound = self.at(component, table.exit_values(context))
+        begin, end = (int(a) for a in t.action_start[t.component_start[component : component + 2]])
+        first, last = int(t.transition_start[begin]), int(t.transition_start[end])
+        ahead = bound[t.target[first:last] - t.component_start[component]]
+        worth = t.prob[first:last] * (t.reward[first:last] + ahead)
+        place = int(table.contexts.block[context])
+        rows = t.transition_start[begin:end] - first
+        table.contexts.q[place + begin : place + end] = np.add.reduceat(worth, rows)
+        table.contexts.visits[place + begin : place + end] = visits
+
+
+def _meet_callees(engine: ModelEngine, context: int) -> None:
+    """Make the contexts that the boxes of a context call."""
+    t, table = engine.model.tables, engine.table
+    component = int(table.component[context])
+    for box in np.flatnonzero(t.box_owner == component).tolist():
+        callee, first = int(t.box_component[box]), int(t.box_return[box])
+        vector = np.zeros(t.max_exits)
+        for k in range(int(t.n_exits[callee])):
+            vector[k] = engine.q_values(first + k, context).max()
+        normalise(vector, int(t.n_exits[callee]), engine.rule.quantum)
+        try:
+            table.make_room()
+        except LimitError:
+            return
+        table.intern(callee, vector)

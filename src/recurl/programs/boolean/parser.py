@@ -1,0 +1,341 @@
+"""Boolean programs, parsed into the syntax trees of Python functions.
+
+Globals are handed to every procedure and come back with its result, and so does a flag that says
+whether an assertion was violated; a procedure whose callee comes back with it returns at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import keyword
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import NoReturn, TypeVar
+
+from recurl.errors import DocumentError, Problem
+from recurl.programs.boolean.tokens import WORDS, Token, tokens_of
+
+FAILED, RESULT = "failed_", "result_"
+
+N = TypeVar("N", bound=ast.AST)
+X = TypeVar("X")
+
+
+@dataclass
+class Procedure:
+    """A procedure: its name, its parameters, its body in Python, and where it stands."""
+
+    name: Token
+    parameters: list[str] = field(default_factory=list)
+    body: list[ast.stmt] = field(default_factory=list)
+
+
+@dataclass
+class Parsed:
+    """A boolean program: its globals, and its procedures in order."""
+
+    globals: list[str] = field(default_factory=list)
+    procedures: dict[str, Procedure] = field(default_factory=dict)
+    calls: list[tuple[Token, int]] = field(default_factory=list)
+
+
+def parse(text: str, file: str = "<text>") -> Parsed:
+    """Parse a boolean program.
+
+    Raises:
+        DocumentError: It is none; the message names the line and what was expected.
+
+    Example:
+        >>> parsed = parse("var x; void main() { x = flip(0.5); assert(x); }")
+        >>> parsed.globals, list(parsed.procedures)
+        (['x'], ['main'])
+    """
+    return _Parser(tokens_of(text, file), file).program()
+
+
+class _Parser:
+    def __init__(self, tokens: list[Token], file: str) -> None:
+        self.tokens, self.file, self.at = tokens, file, 0
+        self.parsed = Parsed()
+        self.scope: dict[str, None] = {}
+
+    # Tokens
+
+    @property
+    def now(self) -> Token:
+        return self.tokens[self.at]
+
+    def fail(self, token: Token, message: str, fix: str) -> NoReturn:
+        problem = Problem(f"column {token.column}", message, fix, line=token.line)
+        raise DocumentError([problem], self.file)
+
+    def accept(self, *texts: str) -> Token | None:
+        token = self.now
+        if token.text in texts and token.kind in ("name", "sign"):
+            self.at += 1
+            return token
+        return None
+
+    def expect(self, text: str, after: str) -> Token:
+        token = self.accept(text)
+        if token is None:
+            self.fail(self.now, f"found {self.now.shown}", f"write '{text}' {after}")
+        return token
+
+    def name(self, what: str) -> Token:
+        token = self.now
+        if token.kind != "name" or token.text in WORDS:
+            self.fail(token, f"found {token.shown}", f"give the name of {what}")
+        self.at += 1
+        return token
+
+    def listed(self, item: Callable[[], X]) -> list[X]:
+        found = [item()]
+        while self.accept(","):
+            found.append(item())
+        return found
+
+    # Declarations
+
+    def program(self) -> Parsed:
+        for token in self.declared():
+            self.parsed.globals.append(self.declare(token))
+        while self.now.kind != "end":
+            self.procedure()
+        if "main" not in self.parsed.procedures:
+            self.fail(self.now, "there is no procedure main", "write void main() { ... }")
+        if self.parsed.procedures["main"].parameters:
+            self.fail(self.parsed.procedures["main"].name, "main has parameters", "use globals")
+        self.check_calls()
+        return self.parsed
+
+    def declared(self) -> Iterable[Token]:
+        while self.accept("var"):
+            names = self.listed(lambda: self.name("a variable"))
+            self.expect(";", "after the declaration")
+            yield from names
+
+    def declare(self, token: Token) -> str:
+        name = python_name(token.text)
+        if name in self.scope:
+            self.fail(token, f"{token.text} is declared already", "choose another name")
+        self.scope[name] = None
+        return name
+
+    def procedure(self) -> None:
+        if not self.accept("void", "bool"):
+            fix = "write void or bool before the name of a procedure, var before globals"
+            self.fail(self.now, f"found {self.now.shown}", fix)
+        made = Procedure(self.name("the procedure"))
+        if made.name.text in self.parsed.procedures:
+            self.fail(made.name, f"{made.name.text} is there already", "choose another name")
+        self.parsed.procedures[made.name.text] = made
+        self.scope = dict.fromkeys(self.parsed.globals)
+        self.expect("(", "after the name of the procedure")
+        if not self.accept(")"):
+            names = self.listed(lambda: self.name("a parameter"))
+            made.parameters = [self.declare(token) for token in names]
+            self.expect(")", "after the parameters")
+        self.expect("{", "before the body")
+        for token in self.declared():
+            made.body.append(self.assign(self.declare(token), ast.Constant(False), token))
+        made.body += [*self.statements(), self.leave(ast.Constant(False), self.now)]
+
+    def check_calls(self) -> None:
+        known = self.parsed.procedures
+        for token, count in self.parsed.calls:
+            if token.text not in known:
+                self.unknown(token, "procedure", known)
+            wanted = len(known[token.text].parameters)
+            if count != wanted:
+                fix = f"it takes {wanted}: {', '.join(known[token.text].parameters) or 'none'}"
+                self.fail(token, f"{token.text} is called with {count} arguments", fix)
+
+    def unknown(self, token: Token, what: str, known: Iterable[str]) -> NoReturn:
+        close = difflib.get_close_matches(token.text, list(known), n=1)
+        fix = f"did you mean {close[0]}?" if close else f"known: {', '.join(known) or 'none'}"
+        self.fail(token, f"there is no {what} {token.text}", fix)
+
+    # Statements
+
+    def statements(self) -> list[ast.stmt]:
+        """The statements up to a closing brace."""
+        found: list[ast.stmt] = []
+        while not self.accept("}"):
+            if self.now.kind == "end":
+                self.fail(self.now, "the file ends inside of a block", "write '}'")
+            found += self.statement()
+        return found
+
+    def statement(self) -> list[ast.stmt]:
+        token = self.now
+        if self.accept("{"):
+            return self.statements() or [_at(ast.Pass(), token)]
+        if self.accept("skip"):
+            self.expect(";", "after skip")
+            return [_at(ast.Pass(), token)]
+        if self.accept("if"):
+            test, body = self.condition("if"), self.statement()
+            orelse = self.statement() if self.accept("else") else []
+            return [_at(ast.If(test, body, orelse), token)]
+        if self.accept("while"):
+            return [_at(ast.While(self.condition("while"), self.statement(), []), token)]
+        if self.accept("assert"):
+            return self.assertion(token)
+        if self.accept("return"):
+            value = ast.Constant(False) if self.now.text == ";" else self.expression()
+            self.expect(";", "after return")
+            return [self.leave(value, token)]
+        return self.assignment_or_call()
+
+    def condition(self, word: str) -> ast.expr:
+        self.expect("(", f"after {word}")
+        test = self.expression()
+        self.expect(")", "after the condition")
+        return test
+
+    def assertion(self, token: Token) -> list[ast.stmt]:
+        test = self.condition("assert")
+        self.expect(";", "after the assertion")
+        wrong = _at(ast.UnaryOp(ast.Not(), test), token)
+        return [_at(ast.If(wrong, [self.violated(token)], []), token)]
+
+    def assignment_or_call(self) -> list[ast.stmt]:
+        first = self.name("a variable or a procedure")
+        if self.now.text == "(":
+            made = self.call(first, RESULT)
+            self.expect(";", "after the call")
+            return made
+        self.at -= 1
+        names = self.listed(lambda: self.name("a variable"))
+        targets = [self.variable(token) for token in names]
+        self.expect("=", "after the variables")
+        if len(names) == 1 and self.at_call():
+            made = self.call(self.name("a procedure"), targets[0])
+            self.expect(";", "after the call, which stands alone")
+            return made
+        values = self.listed(self.expression)
+        if len(values) != len(targets):
+            fix = "give one value for each variable"
+            self.fail(first, f"{len(targets)} variables, {len(values)} values", fix)
+        self.expect(";", "after the assignment")
+        left: list[ast.expr] = [_name(name, ast.Store()) for name in targets]
+        pair = ast.Assign([ast.Tuple(left, ast.Store())], ast.Tuple(values, ast.Load()))
+        return [_at(pair, first)] if len(left) > 1 else [self.assign(targets[0], values[0], first)]
+
+    def at_call(self) -> bool:
+        token, after = self.tokens[self.at : self.at + 2]
+        return token.kind == "name" and token.text not in WORDS and after.text == "("
+
+    def call(self, callee: Token, target: str) -> list[ast.stmt]:
+        self.expect("(", "after the name of the procedure")
+        arguments: list[ast.expr] = []
+        if not self.accept(")"):
+            arguments = self.listed(self.expression)
+            self.expect(")", "after the arguments")
+        self.parsed.calls.append((callee, len(arguments)))
+        given = [_name(name) for name in self.parsed.globals]
+        made = ast.Call(_name(python_name(callee.text)), [*given, *arguments], [])
+        names = [FAILED, *self.parsed.globals, target]
+        left = ast.Tuple([_name(name, ast.Store()) for name in names], ast.Store())
+        check = ast.If(_name(FAILED), [self.violated(callee)], [])
+        return [_at(ast.Assign([left], made), callee), _at(check, callee)]
+
+    def assign(self, name: str, value: ast.expr, token: Token) -> ast.stmt:
+        return _at(ast.Assign([_name(name, ast.Store())], value), token)
+
+    def leave(self, value: ast.expr, token: Token) -> ast.stmt:
+        parts = [ast.Constant(False), *map(_name, self.parsed.globals), value]
+        return _at(ast.Return(ast.Tuple(parts, ast.Load())), token)
+
+    def violated(self, token: Token) -> ast.stmt:
+        """Return that an assertion failed; what variables are then does not matter."""
+        parts: list[ast.expr] = [ast.Constant(True)]
+        parts += [ast.Constant(False) for _ in [*self.parsed.globals, RESULT]]
+        return _at(ast.Return(ast.Tuple(parts, ast.Load())), token)
+
+    # Expressions, loosest first
+
+    def expression(self) -> ast.expr:
+        return self.joined("||", ast.Or(), lambda: self.joined("&&", ast.And(), self.comparison))
+
+    def joined(self, sign: str, op: ast.boolop, part: Callable[[], ast.expr]) -> ast.expr:
+        token, values = self.now, [part()]
+        while self.accept(sign):
+            values.append(part())
+        return values[0] if len(values) == 1 else _at(ast.BoolOp(op, values), token)
+
+    def comparison(self) -> ast.expr:
+        token, left = self.now, self.negation()
+        while sign := self.accept("==", "!=", "^"):
+            op: ast.cmpop = ast.Eq() if sign.text == "==" else ast.NotEq()
+            left = _at(ast.Compare(left, [op], [self.negation()]), token)
+        return left
+
+    def negation(self) -> ast.expr:
+        token = self.now
+        if self.accept("!"):
+            return _at(ast.UnaryOp(ast.Not(), self.negation()), token)
+        return self.atom()
+
+    def atom(self) -> ast.expr:
+        token = self.now
+        if self.accept("("):
+            inside = self.expression()
+            self.expect(")", "to close the bracket")
+            return inside
+        if self.accept("true", "false"):
+            return _at(ast.Constant(token.text == "true"), token)
+        if self.accept("*"):
+            return self.choice(token)
+        if self.accept("choose"):
+            self.expect("(", "after choose")
+            self.expect(")", "after choose(")
+            return self.choice(token)
+        if self.accept("flip"):
+            return self.flip(token)
+        name = _name(self.variable(self.name("a variable")))
+        if self.now.text == "(":
+            self.fail(
+                token, "a call inside of an expression", f"write x = {token.text}(...); first"
+            )
+        return _at(name, token)
+
+    def choice(self, token: Token) -> ast.expr:
+        options: list[ast.expr] = [ast.Constant(True), ast.Constant(False)]
+        return _at(ast.Call(_name("choose"), options, []), token)
+
+    def flip(self, token: Token) -> ast.expr:
+        self.expect("(", "after flip")
+        odds = self.now
+        if odds.kind != "number":
+            self.fail(odds, f"found {odds.shown}", "give a probability, such as 0.5 or 1/3")
+        self.at += 1
+        self.expect(")", "after the probability")
+        return _at(ast.Call(_name("flip"), [ast.Constant(odds.text)], []), token)
+
+    def variable(self, token: Token) -> str:
+        name = python_name(token.text)
+        if name not in self.scope and self.now.text != "(":
+            self.unknown(token, "variable", self.scope)
+        return name
+
+
+def python_name(name: str) -> str:
+    """A name that Python does not take for something else."""
+    taken = keyword.iskeyword(name) or name in ("reward", "start") or name.endswith("_")
+    return f"{name}_" if taken else name
+
+
+def _name(name: str, context: ast.expr_context | None = None) -> ast.expr:
+    return ast.Name(name, context or ast.Load())
+
+
+def _at(node: N, token: Token) -> N:
+    """A node, and what is new in it, at the place of a token."""
+    place = {"lineno": token.line, "end_lineno": token.line}
+    columns = {"col_offset": token.column - 1, "end_col_offset": token.column - 1 + len(token.text)}
+    for key, value in {**place, **columns}.items():
+        setattr(node, key, value)
+    return ast.fix_missing_locations(node)

@@ -1,0 +1,259 @@
+"""Compiled blocks: a function at a position with its locals, run to its next event."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
+from typing import Any
+
+from recurl.errors import LimitError, ModelError, Problem
+from recurl.programs.flow import Block, Flow, flow_of
+from recurl.programs.refusals import check
+from recurl.programs.rewrite import SEQUENCE
+from recurl.programs.syntax import Source
+
+RETURNED = -1
+"""In place of a position: the function has returned."""
+
+MOST_BLOCKS = 10_000_000
+"""Blocks that may be run without an event before a loop is taken to be endless."""
+
+Values = tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """An event at which a function waits, with what is needed to go on."""
+
+    word: Any
+    position: int
+    names: tuple[str, ...]
+    operands: Callable[..., tuple[Values, dict[str, Any]]]
+    after: int
+    sources: tuple[int, ...]
+
+    def resume(self, value: Any, values: Values) -> tuple[int, Values]:
+        """Position and locals after the event, given its result."""
+        return self.after, tuple([value if i < 0 else values[i] for i in self.sources])
+
+
+class Code:
+    """A program's function, compiled block by block.
+
+    Raises:
+        ModelError: The function does something that a model cannot express.
+    """
+
+    def __init__(self, source: Source) -> None:
+        check(source)
+        self.source, self.flow = source, flow_of(source)
+        self._blocks = _compiled(self.flow)
+        self.events = {
+            i: _event(self.flow, i, self._blocks[i])
+            for i, block in enumerate(self.flow.blocks)
+            if block.event is not None
+        }
+        self._parameters = tuple(source.signature.parameters)
+        self._entry = tuple(self._parameters.index(name) for name in self.flow.blocks[0].live)
+        self._accepted: set[type] = set()
+
+    def enter(self, arguments: Values, named: dict[str, Any]) -> Values:
+        """The arguments of a call, one per parameter."""
+        bound = self.source.signature.bind(*arguments, **named)
+        bound.apply_defaults()
+        values = tuple([bound.arguments[name] for name in self._parameters])
+        for name, value in zip(self._parameters, values, strict=True):
+            if type(value) not in self._accepted:
+                self._accept(0, f"the argument {name}", value)
+        return values
+
+    def entered(self, arguments: Values) -> tuple[int, Values]:
+        """The first block and its locals, given the arguments of a call."""
+        return 0, tuple([arguments[i] for i in self._entry])
+
+    def run(self, position: int, values: Values) -> tuple[int, Values]:
+        """Run to the next event; or to the return: then `RETURNED`, and the value alone.
+
+        Raises:
+            ModelError: The function raised an exception, which a model cannot.
+            LimitError: A loop does not come to an event.
+        """
+        blocks, events, left = self._blocks, self.events, MOST_BLOCKS
+        while position not in events and position != RETURNED:
+            try:
+                position, values = blocks[position](*values)
+            except Exception as error:
+                raise self.failure(error, position, values) from error
+            left -= 1
+            if not left:
+                line = self.flow.blocks[position].line
+                raise LimitError(f"{self.source.name}, line {line}: the loop never ends")
+        self._check_values(position, values)
+        return position, values
+
+    def _check_values(self, position: int, values: Values) -> None:
+        for index, value in enumerate(values):
+            if type(value) not in self._accepted:
+                self._accept(position, self._name(position, index), value)
+
+    def _accept(self, position: int, name: str, value: object) -> None:
+        kind = type(value)
+        if not _is_value(value):
+            message = f"{name} is a {kind.__name__}, which has no value that could be compared"
+            fix = "use numbers, texts, tuples, frozensets, enums or frozen dataclasses"
+            raise self.problem(position, message, fix)
+        if kind is not tuple and kind is not frozenset:
+            self._accepted.add(kind)
+
+    def _name(self, position: int, index: int) -> str:
+        if position == RETURNED:
+            return "the value returned"
+        return self.meaning(self.events[position].names[index])
+
+    def meaning(self, name: str) -> str:
+        """A local in words: its name, or what a temporary stands for."""
+        return self.flow.meanings.get(name, name)
+
+    def line(self, position: int) -> int:
+        """Line of a position."""
+        return self.flow.blocks[position].line
+
+    @cached_property
+    def texts(self) -> dict[int, str]:
+        """Each event in words: function, line and source."""
+        found = {}
+        for position in self.events:
+            block = self.flow.blocks[position]
+            assert block.event is not None
+            text = self.source.text(block.event)
+            found[position] = f"{self.source.name}, line {block.line}: {text}"
+        return found
+
+    def problem(self, position: int, message: str, fix: str = "") -> ModelError:
+        """An error at a position."""
+        line = None if position == RETURNED else self.line(position)
+        found = Problem(self.source.name, message, fix, line=line)
+        return ModelError([found], headline=f"program {self.source.name} ({self.source.file}): ")
+
+    def failure(self, error: Exception, position: int, values: Values) -> ModelError:
+        """An error for an exception that the function raised."""
+        line, trace = self.line(position), error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.source.file:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        there = described(self.flow.blocks[position].live, values)
+        message = f"{type(error).__name__}: {error}" + (f", with {there}" if there else "")
+        found = Problem(self.source.name, message, "a model has no exceptions", line=line)
+        return ModelError([found], headline=f"program {self.source.name} ({self.source.file}): ")
+
+
+def described(names: Sequence[str], values: Values) -> str:
+    """Locals in words.
+
+    Example:
+        >>> described(("done", "n"), (False, 3))
+        'done=False, n=3'
+    """
+    return ", ".join(f"{name}={shown(v)}" for name, v in zip(names, values, strict=True))
+
+
+def shown(value: object) -> str:
+    """A value in words: enums by name."""
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if isinstance(value, tuple) and type(value) is tuple:
+        inside = ", ".join(map(shown, value))
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    return getattr(value, "__qualname__", None) or repr(value)
+
+
+def _is_value(value: object) -> bool:
+    """Whether something is equal to its like, and stays so: part of a state."""
+    if isinstance(value, NoneType | enum.Enum | type | FunctionType | ModuleType):
+        return True
+    if isinstance(value, BuiltinFunctionType):
+        return True
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    if isinstance(value, tuple | frozenset):
+        return all(map(_is_value, value))
+    return type(value).__eq__ is not object.__eq__
+
+
+def sequence(values: Any) -> Any:
+    """What a for loop goes through, as something that can be cut and compared."""
+    return values if isinstance(values, range | tuple | str) else tuple(values)
+
+
+def collect(*arguments: Any, **named: Any) -> tuple[Values, dict[str, Any]]:
+    """The arguments of an event."""
+    return arguments, named
+
+
+def _event(flow: Flow, index: int, operands: Callable[..., Any]) -> Event:
+    block, (after,) = flow.blocks[index], flow.blocks[index].to
+    assert block.event is not None
+    names = block.live
+    sources = tuple(
+        -1 if name == block.target else names.index(name) for name in flow.blocks[after].live
+    )
+    return Event(flow.source.word(block.event), index, names, operands, after, sources)
+
+
+# Compiling
+
+_MAKER = "recurl_blocks"
+_COLLECT = "collect_"
+
+
+def _compiled(flow: Flow) -> list[Callable[..., Any]]:
+    """One function per block: locals -> next position and its locals; events: -> operands.
+
+    They are made inside of a function whose parameters are what the program has from functions
+    around it, and look up everything else in the program's own module.
+    """
+    inner = [_function(flow.blocks, i) for i in range(len(flow.blocks))]
+    names = [function.name for function in inner]
+    made = ast.List([ast.Name(name, ast.Load()) for name in names], ast.Load())
+    given = {**flow.source.closure, SEQUENCE: sequence, _COLLECT: collect}
+    maker = _definition(_MAKER, list(given), [*inner, ast.Return(made)])
+    tree = ast.fix_missing_locations(ast.Module([maker], []))
+    whole = compile(tree, flow.source.file, "exec", dont_inherit=True)
+    (code,) = (c for c in whole.co_consts if getattr(c, "co_name", None) == _MAKER)
+    blocks: list[Callable[..., Any]] = FunctionType(code, flow.source.globals)(**given)
+    return blocks
+
+
+def _function(blocks: list[Block], index: int) -> ast.FunctionDef:
+    block = blocks[index]
+    if block.event is not None:
+        result: ast.expr = ast.Call(
+            ast.Name(_COLLECT, ast.Load()), block.event.args, block.event.keywords
+        )
+    elif block.value is not None:
+        value = ast.Tuple([block.value], ast.Load())
+        result = ast.Tuple([ast.Constant(RETURNED), value], ast.Load())
+    elif block.test is not None:
+        yes, no = (_continuation(blocks, to) for to in block.to)
+        result = ast.IfExp(block.test, yes, no)
+    else:
+        result = _continuation(blocks, block.to[0])
+    last = ast.Return(result, lineno=block.line, end_lineno=block.line, col_offset=0)
+    return _definition(f"block_{index}_", list(block.live), [*block.statements, last])
+
+
+def _continuation(blocks: list[Block], to: int) -> ast.expr:
+    live: list[ast.expr] = [ast.Name(name, ast.Load()) for name in blocks[to].live]
+    return ast.Tuple([ast.Constant(to), ast.Tuple(live, ast.Load())], ast.Load())
+
+
+def _definition(name: str, parameters: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
+    arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
+    return ast.FunctionDef(name, arguments, body, [], None)

@@ -1,0 +1,143 @@
+"""A completion: a program with every choice filled in, and what that is worth."""
+
+from __future__ import annotations
+
+import random
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recurl.model import html
+from recurl.programs.contexts import Conducts
+from recurl.programs.play import Play
+from recurl.programs.printing import print_completion
+from recurl.solving.evaluate import Evaluation, evaluate
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats
+    from recurl.policy import Policy
+    from recurl.programs.code import Values
+    from recurl.programs.unfold import Unfolded
+    from recurl.solving.solution import Solution
+
+
+class Completion:
+    """A program with every choice filled in.
+
+    Args:
+        unfolded: The program and its model.
+        policy: What to choose where.
+        arguments: What the program is called with.
+        solution: How the policy was found, if it was solved for.
+
+    Example:
+        >>> import recurl
+        >>> @recurl.program
+        ... def server():
+        ...     if recurl.choose("fast", "safe") == "fast":
+        ...         recurl.reward(-1)
+        ...         if recurl.flip(0.4):
+        ...             server()
+        ...     else:
+        ...         recurl.reward(-2)
+        >>> completion = server.solve()
+        >>> print(completion.source())
+        import random
+        ...
+        def server():
+            if 'fast' == 'fast':
+                reward(-1)
+                if flip(0.4):
+                    server()
+            else:
+                reward(-2)
+        >>> round(completion.value, 6)
+        -1.666667
+        >>> bool(abs(completion.run(2000).mean() + 5 / 3) < 0.1)
+        True
+    """
+
+    def __init__(
+        self,
+        unfolded: Unfolded,
+        policy: Policy,
+        arguments: Values = (),
+        *,
+        solution: Solution | None = None,
+    ) -> None:
+        self.unfolded, self.arguments, self.solution = unfolded, arguments, solution
+        self._conducts = Conducts(unfolded, policy)
+
+    @property
+    def model(self) -> RMDP:
+        """The model of the program."""
+        return self.unfolded.model
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, for the model."""
+        return self._conducts.policy
+
+    @property
+    def stackless(self) -> bool:
+        """Whether no choice depends on who called."""
+        return self._conducts.stackless
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """All about the policy: value, steps, how runs end."""
+        return evaluate(self.policy)
+
+    @property
+    def value(self) -> float:
+        """Expected total reward of the completed program."""
+        return self.evaluation.value
+
+    @cached_property
+    def _source(self) -> str:
+        return print_completion(self._conducts)
+
+    def source(self) -> str:
+        """The completed program as Python source that does not need this library.
+
+        Where the best choice depends on the context, functions have a parameter ``context``, and a
+        comment says what each context means: who calls, and what the exits are worth to it.
+        """
+        return self._source
+
+    def play(self, seed: int = 0) -> Play:
+        """Run the completed source once."""
+        return self._run(self._namespace(), random.Random(seed))
+
+    def run(self, episodes: int = 1, seed: int = 0) -> Floats:
+        """Run the completed source some times; returns the total reward of each run."""
+        namespace, generator = self._namespace(), random.Random(seed)
+        return np.array([self._run(namespace, generator).total for _ in range(episodes)])
+
+    def _namespace(self) -> dict[str, Any]:
+        namespace: dict[str, Any] = {"__name__": "completion"}
+        code = compile(self._source, "<completion>", "exec", dont_inherit=True)
+        # The text is the caller's own function, which was run before: no input is executed.
+        exec(code, namespace)  # noqa: S102
+        return namespace
+
+    def _run(self, namespace: dict[str, Any], generator: random.Random) -> Play:
+        namespace["random"], namespace["total"] = generator, 0.0
+        function = namespace[self.unfolded.exploration.functions[0].name]
+        context = () if len(self._conducts.groups[0]) == 1 else (0,)
+        result = function(*context, *self.arguments)
+        return Play(result, namespace["total"])
+
+    def __str__(self) -> str:
+        kind = "stackless" if self.stackless else "by context"
+        return f"{self.model.name} completed ({kind}), worth {self.value:.6g}:\n\n{self.source()}"
+
+    def _repr_html_(self) -> str:
+        words = f"{self.model.name}, worth {self.value:.6g}"
+        return f"{html.paragraph(words)}<pre>{escape(self.source())}</pre>"
+
+    def __repr__(self) -> str:
+        return f"<Completion of {self.model.name}: worth {self.value:.6g}>"

@@ -1,0 +1,214 @@
+"""What a policy does with a program: its choices by function, in as few contexts as possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recurl.model.tables import CALL, EXIT
+from recurl.policy import RANDOM, Policy
+from recurl.programs.explore import CHOICE
+from recurl.programs.summaries import Call, Leave, Summaries, Way
+
+if TYPE_CHECKING:
+    from recurl.programs.unfold import Unfolded
+
+
+@dataclass(eq=False)
+class Conduct:
+    """What is done in a context of a function.
+
+    Attributes:
+        function: Number of the function.
+        choices: Number of the option taken in each state with a choice.
+        calls: Context entered by each state that calls.
+    """
+
+    function: int
+    choices: dict[int, int] = field(default_factory=dict)
+    calls: dict[int, int] = field(default_factory=dict)
+
+
+class Conducts:
+    """A policy of a program's model, in the program's terms.
+
+    Where vertices stand for the same state, the policy is made to do the same at all of them.
+    Contexts of a function that do not contradict each other become one.
+
+    Args:
+        unfolded: The program.
+        policy: A policy for its model.
+
+    Attributes:
+        policy: The policy, with what it does where it does not matter evened out.
+        groups: The contexts that remain, by function, the first one entered first.
+        group_of: Function and number of the group of each context of the policy that is reached.
+    """
+
+    def __init__(self, unfolded: Unfolded, policy: Policy) -> None:
+        self.unfolded = unfolded
+        self.policy, slots = _evened(unfolded, policy)
+        self._conducts = self._read(slots)
+        self.groups: dict[int, list[Conduct]] = {}
+        self.group_of: dict[int, tuple[int, int]] = {}
+        self._fold()
+
+    @cached_property
+    def stackless(self) -> bool:
+        """Whether no choice depends on the context."""
+        return all(len(groups) == 1 for groups in self.groups.values())
+
+    def _read(self, slots: list[int]) -> dict[int, Conduct]:
+        """What the policy does, by context, at slots that are reached."""
+        u, policy, t = self.unfolded, self.policy, self.unfolded.model.tables
+        context_of = np.searchsorted(policy.context_start, slots, side="right") - 1
+        found: dict[int, Conduct] = {}
+        for slot, context in sorted(zip(slots, context_of.tolist(), strict=True)):
+            vertex = int(policy.slot_vertex[slot])
+            part = u.parts[policy.context_component[context]]
+            conduct = found.setdefault(context, Conduct(part.function))
+            if t.vertex_kind[vertex] == CALL:
+                conduct.calls[u.box_state[t.vertex_box[vertex]]] = int(policy.callees[slot])
+                continue
+            state = u.vertex_state.get(vertex, -1)
+            if state >= 0 and u.exploration.states[state].kind == CHOICE:
+                conduct.choices[state] = int(policy.actions[slot])
+        return found
+
+    def _fold(self) -> None:
+        folding = _Folding(self._conducts)
+        start = int(self.policy.start[np.argmax(self.unfolded.model.tables.start_prob)])
+        leaders: dict[int, list[int]] = {}
+        for context in [start, *(c for c in self._conducts if c != start)]:
+            known = leaders.setdefault(self._conducts[context].function, [])
+            if not any(folding.merge(leader, context) for leader in known):
+                known.append(context)
+        numbers = {}
+        for function, contexts in leaders.items():
+            roots = list(dict.fromkeys(map(folding.root, contexts)))
+            numbers.update({root: (function, i) for i, root in enumerate(roots)})
+            self.groups[function] = [folding.conducts[root] for root in roots]
+        self.group_of = {c: numbers[folding.root(c)] for c in self._conducts}
+
+    def callers(self, function: int, number: int) -> list[tuple[int, int, int]]:
+        """Who enters a context: (function, its context, position of the call), each once."""
+        found: dict[tuple[int, int, int], None] = {}
+        for caller, groups in self.groups.items():
+            for i, group in enumerate(groups):
+                for state, callee in group.calls.items():
+                    if self.group_of[callee] == (function, number):
+                        position = self.unfolded.exploration.states[state].position
+                        found[caller, i, position] = None
+        return list(found)
+
+
+class _Folding:
+    """Merges contexts that do not contradict each other, and with them the contexts they enter."""
+
+    def __init__(self, conducts: dict[int, Conduct]) -> None:
+        self.conducts = dict(conducts)
+        self._parent = {context: context for context in conducts}
+
+    def root(self, context: int) -> int:
+        while self._parent[context] != context:
+            context = self._parent[context]
+        return context
+
+    def merge(self, one: int, other: int) -> bool:
+        """Merge two contexts of a function; nothing is changed if they contradict each other."""
+        before = self._parent, self.conducts
+        self._parent, self.conducts = dict(self._parent), dict(self.conducts)
+        todo = [(one, other)]
+        while todo:
+            a, b = map(self.root, todo.pop())
+            if a == b:
+                continue
+            keep, drop = self.conducts[a], self.conducts[b]
+            if any(keep.choices.get(s, i) != i for s, i in drop.choices.items()):
+                self._parent, self.conducts = before
+                return False
+            todo += [(c, keep.calls[s]) for s, c in drop.calls.items() if s in keep.calls]
+            self._parent[b] = a
+            self.conducts[a] = Conduct(
+                keep.function, {**drop.choices, **keep.choices}, {**drop.calls, **keep.calls}
+            )
+        return True
+
+
+def _evened(unfolded: Unfolded, policy: Policy) -> tuple[Policy, list[int]]:
+    """The policy with one action per context and state, and the slots that it then reaches."""
+    places = _Places(unfolded, policy)
+    while True:
+        slots = _reached(policy)
+        actions = places.settle(policy, slots)
+        if np.array_equal(actions, policy.actions):
+            return policy, slots
+        policy = Policy(
+            policy.model,
+            policy.context_component,
+            actions,
+            callees=policy.callees,
+            start=policy.start,
+            kind=policy.kind,
+            labels=policy.labels,
+        )
+
+
+class _Places:
+    """Slots that stand for the same state in the same context."""
+
+    def __init__(self, unfolded: Unfolded, policy: Policy) -> None:
+        states, together = unfolded.exploration.states, dict[tuple[int, int], list[int]]()
+        for context in range(policy.n_contexts):
+            begin, end = policy.context_start[context : context + 2].tolist()
+            for slot in range(begin, end):
+                state = unfolded.vertex_state.get(int(policy.slot_vertex[slot]), -1)
+                if state >= 0 and states[state].kind == CHOICE:
+                    together.setdefault((context, state), []).append(slot)
+        self.together = list(together.values())
+        self.fixed: set[int] = set()
+
+    def settle(self, policy: Policy, slots: list[int]) -> np.ndarray:
+        """Actions in which slots of a state agree: with the first one that was reached."""
+        actions, reached = policy.actions.copy(), set(slots)
+        for group, places in enumerate(self.together):
+            first = next((slot for slot in places if slot in reached), None)
+            if first is not None and group not in self.fixed:
+                self.fixed.add(group)
+                actions[places] = max(0, int(actions[first]))
+        return actions
+
+
+def _reached(policy: Policy) -> list[int]:
+    """Slots that runs under a policy can visit."""
+    t = policy.model.tables
+    starts = [
+        policy.slot(int(policy.start[j]), int(t.component_start[t.start_component]) + j)
+        for j in np.flatnonzero(t.start_prob).tolist()
+    ]
+    context_of = np.repeat(np.arange(policy.n_contexts), np.diff(policy.context_start)).tolist()
+
+    def step(slot: int) -> Way:
+        context, vertex = context_of[slot], int(policy.slot_vertex[slot])
+        if t.vertex_kind[vertex] == EXIT:
+            return Leave(int(t.vertex_port[vertex]))
+        if t.vertex_kind[vertex] == CALL:
+            box = t.vertex_box[vertex]
+            entry = t.component_start[t.box_component[box]] + t.vertex_port[vertex]
+            entered = policy.slot(int(policy.callees[slot]), int(entry))
+            return Call(entered, lambda k: policy.slot(context, int(t.box_return[box]) + k))
+        first, last = t.action_start[vertex : vertex + 2].tolist()
+        action = int(policy.actions[slot])
+        actions = range(first, last) if action == RANDOM else [first + action]
+        return [
+            policy.slot(context, int(t.target[k]))
+            for a in actions
+            for k in range(*t.transition_start[a : a + 2].tolist())
+        ]
+
+    walk = Summaries(step)
+    walk.explore(starts)
+    return sorted(set().union(*walk.reached.values()))

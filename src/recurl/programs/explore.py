@@ -1,0 +1,215 @@
+"""All states that a program can reach: position and locals, function by function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from recurl.errors import LimitError, RecurlError
+from recurl.model.numbers import exact
+from recurl.programs.code import RETURNED, Code, Values, described, shown
+from recurl.programs.language import coin, distribution, options_of
+from recurl.programs.summaries import Call, Leave, Summaries, Way
+
+if TYPE_CHECKING:
+    from recurl.programs.decorator import Program
+
+START, CHOICE, CHANCE, REWARD, CALLING, RETURN = range(6)
+"""Kinds of states. A start is where a call begins, with its arguments, before anything is run."""
+
+
+@dataclass(slots=True)
+class State:
+    """A function at a position with its locals.
+
+    Attributes:
+        function: Number of the function.
+        position: Its position, an event; -1 at a start or a return.
+        values: Locals that matter there; the arguments at a start, the value at a return.
+        kind: What happens there.
+        next: States that may come next; by option, outcome, or exit of what is called.
+        options: Options of a choice.
+        odds: Probabilities of a draw.
+        amount: Reward.
+        entry: Start of what is called.
+        behind: Where a call continues behind each exit.
+    """
+
+    function: int
+    position: int
+    values: Values
+    kind: int = START
+    next: list[int] = field(default_factory=list)
+    options: Values = ()
+    odds: Sequence[Fraction] = ()
+    amount: Fraction = Fraction(0)
+    entry: int = -1
+    behind: dict[int, int] = field(default_factory=dict)
+
+
+class Exploration:
+    """The states of a program that can be reached from a call of it.
+
+    Args:
+        program: The function called.
+        arguments: What it is called with.
+        state_limit: States after which to give up.
+
+    Raises:
+        LimitError: There are more; the message names the local that took the most values.
+        ModelError: A function does something that a model cannot express.
+    """
+
+    def __init__(self, program: Program, arguments: Values, state_limit: int) -> None:
+        self.limit = state_limit
+        self.functions: list[Program] = []
+        self.codes: list[Code] = []
+        self.states: list[State] = []
+        self.starts: list[list[int]] = []
+        self.returns: list[list[int]] = []
+        self._numbers: dict[Any, int] = {}
+        self.first = self._start(program, arguments, {})
+        self.summaries = Summaries(self._way)
+        self.summaries.explore([self.first])
+
+    def locals_of(self, state: State) -> dict[str, Any]:
+        """The locals of a state that stands at an event, by name."""
+        names = self.codes[state.function].events[state.position].names
+        return dict(zip(names, state.values, strict=True))
+
+    def _function(self, program: Program) -> int:
+        for number, known in enumerate(self.functions):
+            if known is program:
+                return number
+        self.functions.append(program)
+        self.codes.append(program.code)
+        self.starts.append([])
+        self.returns.append([])
+        return len(self.functions) - 1
+
+    def _start(self, program: Program, arguments: Values, named: dict[str, Any]) -> int:
+        function = self._function(program)
+        return self._number(function, -1, self.codes[function].enter(arguments, named), START)
+
+    def _number(self, function: int, position: int, values: Values, kind: int) -> int:
+        """Number of a state, new or known; what is equal but of another type is another value."""
+        key = (function, kind, position, values, tuple(map(type, values)))
+        number = self._numbers.get(key)
+        if number is None:
+            if len(self.states) >= self.limit:
+                raise LimitError(self._complaint())
+            number = self._numbers[key] = len(self.states)
+            self.states.append(State(function, position, values, kind))
+            if kind in (START, RETURN):
+                (self.starts if kind == START else self.returns)[function].append(number)
+        return number
+
+    def _settled(self, function: int, position: int, values: Values) -> int:
+        """The state at which a function comes to rest, run from a position that is no event."""
+        position, values = self.codes[function].run(position, values)
+        if position == RETURNED:
+            return self._number(function, -1, values, RETURN)
+        word = self.codes[function].events[position].word
+        kind = _KINDS[word] if isinstance(word, str) else CALLING
+        return self._number(function, position, values, kind)
+
+    def _resumed(self, state: State, result: Any) -> int:
+        event = self.codes[state.function].events[state.position]
+        return self._settled(state.function, *event.resume(result, state.values))
+
+    # How it goes on
+
+    def _way(self, number: int) -> Way:
+        state = self.states[number]
+        if state.kind == RETURN:
+            return Leave(number)
+        if not state.next and state.entry < 0:
+            self._expand(state)
+        if state.kind == CALLING:
+            return Call(state.entry, lambda leaving: self._behind(state, leaving))
+        return state.next
+
+    def _behind(self, state: State, leaving: int) -> int:
+        if leaving not in state.behind:
+            state.behind[leaving] = self._resumed(state, self.states[leaving].values[0])
+        return state.behind[leaving]
+
+    def _expand(self, state: State) -> None:
+        code = self.codes[state.function]
+        if state.kind == START:
+            state.next = [self._settled(state.function, *code.entered(state.values))]
+            return
+        event = code.events[state.position]
+        try:
+            arguments, named = event.operands(*state.values)
+            results = self._event(state, event.word, arguments, named)
+        except RecurlError:
+            raise
+        except Exception as error:
+            raise code.failure(error, state.position, state.values) from error
+        state.next = [self._resumed(state, result) for result in results]
+
+    def _event(
+        self, state: State, word: Any, arguments: Values, named: dict[str, Any]
+    ) -> Iterable[Any]:
+        """Note what happens at an event; returns the results that it may have."""
+        if state.kind == CALLING:
+            state.entry = self._start(word, arguments, named)
+            return ()
+        if state.kind == CHOICE:
+            state.options = options_of(arguments)
+            return state.options
+        (given,) = (*arguments, *named.values())
+        if state.kind == REWARD:
+            state.amount = exact(given)
+            return (None,)
+        odds = coin(given) if word == "flip" else distribution(given)
+        state.odds = list(odds.values())
+        return odds
+
+    # Too many states
+
+    def _complaint(self) -> str:
+        function, name, values = self._widest()
+        code = self.codes[function]
+        examples = ", ".join(map(shown, values[:5]))
+        return (
+            f"program {code.source.name} has more than {self.limit} states: {name} took "
+            f"{len(values)} different values ({examples}, ...). Bound it, as in min(n + 1, 10), or "
+            "raise state_limit"
+        )
+
+    def _widest(self) -> tuple[int, str, list[Any]]:
+        """The local that took the most values, and these in the order of discovery."""
+        seen: dict[tuple[int, str], dict[Any, None]] = {}
+        for state in self.states:
+            for name, value in zip(self._names(state), state.values, strict=True):
+                seen.setdefault((state.function, name), {})[value] = None
+        function, name = max(seen, key=lambda key: len(seen[key]))
+        return function, name, list(seen[function, name])
+
+    def _names(self, state: State) -> list[str]:
+        code = self.codes[state.function]
+        if state.kind == START:
+            return list(code.source.signature.parameters)
+        if state.kind == RETURN:
+            return [f"the value that {code.source.name} returns"]
+        place = f" in {code.source.name}"
+        return [code.meaning(name) + place for name in code.events[state.position].names]
+
+    def describe(self, number: int) -> str:
+        """A state in words: line, source and locals."""
+        state = self.states[number]
+        code = self.codes[state.function]
+        if state.kind == START:
+            return f"{code.source.name}({described(self._names(state), state.values)})"
+        if state.kind == RETURN:
+            return f"{code.source.name} returns {shown(state.values[0])}"
+        there = described(code.events[state.position].names, state.values)
+        text = code.texts[state.position]
+        return f"{text} with {there}" if there else text
+
+
+_KINDS = {"choose": CHOICE, "flip": CHANCE, "pick": CHANCE, "reward": REWARD}

@@ -1,0 +1,266 @@
+"""Live runs: the function itself does its work, and a learner makes its choices.
+
+The world is unknown and nothing is replayed. A state is a position in the code, what the function
+lets be observed there, and how the last `outcome` went. Calls and returns of programs are told to
+the learner, so that what it learns of a function depends on what its results are worth to the
+caller.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from recurl.errors import LimitError, ProtocolError, RecurlError
+from recurl.learn import foreign_kernel as k
+from recurl.learn.foreign import ForeignEngine
+from recurl.model.tables import CALLS, EXITS, STEP
+from recurl.programs.language import attempt, running
+
+if TYPE_CHECKING:
+    from recurl.learn.foreign_table import ForeignTable
+    from recurl.learn.tabular import TabularLearner
+    from recurl.model.spec import Number
+    from recurl.programs.decorator import Program
+
+MOST_OPTIONS = 64
+"""Options that a choice of a live run may have."""
+
+
+class LiveWorld(gym.Env[str, Any]):
+    """What a learner has to know of a program before it runs: names of states, and options.
+
+    It is never stepped by the learner: the program calls, the learner answers.
+    """
+
+    observation_space = spaces.Text(1000)
+    action_space = spaces.Discrete(MOST_OPTIONS)
+
+    def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Not possible: call the live program instead."""
+        raise RecurlError("a live program is not stepped: call it, as in live(arguments)")
+
+
+class Live:
+    """A program that learns while it works; made by `Program.live`.
+
+    Calling it runs the function for real and returns what that returns. An exception that the
+    function raises ends the episode and propagates; what was learned stays.
+
+    Args:
+        program: The function.
+        learner: A tabular learner on a `LiveWorld`.
+
+    Attributes:
+        learner: The learner; save it with ``learner.save``.
+        total: Rewards of the last episode, added up.
+        decisions: Choices made so far.
+    """
+
+    def __init__(self, program: Program, learner: TabularLearner) -> None:
+        if not isinstance(learner.engine, ForeignEngine):
+            raise RecurlError("a live program needs a learner on LiveWorld(), not on a model")
+        self.program, self.learner = program, learner
+        self._engine = learner.engine
+        self._table: ForeignTable = learner.engine.table
+        self._vertices: dict[Any, int] = {}
+        self._boxes: dict[Any, tuple[int, list[int]]] = {}
+        self._options: dict[Any, tuple[Any, ...]] = {}
+        self._random = random.Random(learner.settings.seed)
+        self._learning = True
+        self.total, self.decisions = 0.0, 0
+        self._reset()
+
+    def _reset(self) -> None:
+        self._move, self._which, self._paid = k.BEGIN, 0, 0.0
+        self._frames: list[Program] = [self.program]
+        self._outcome: list[str] = [""]
+        self._contexts = [0]
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the function for real, learning."""
+        return self._episode(arguments, named, learning=True)
+
+    def greedy(self, *arguments: Any, **named: Any) -> Any:
+        """Run the function for real with the best choices known; nothing is learned."""
+        return self._episode(arguments, named, learning=False)
+
+    def _episode(self, arguments: tuple[Any, ...], named: dict[str, Any], learning: bool) -> Any:
+        self._reset()
+        self._learning, self.total = learning, 0.0
+        with running(self):
+            result = self.program.function(*arguments, **named)
+        if learning:
+            if self._move != k.BEGIN:
+                self._settle(self.program)
+                self._step(0, EXITS, -1)
+            self._engine.episodes += 1
+        return result
+
+    def choices(self) -> dict[tuple[str, int], dict[Any, Any]]:
+        """The best choice known, for each function and line, by what is observed there.
+
+        These are the choices of runs whose callers do not care which result they get.
+        """
+        found: dict[tuple[str, int], dict[Any, Any]] = {}
+        for place, options in self._options.items():
+            code, at, seen, *_ = place
+            action = k.greedy_action(self._table.header, 0, self._vertices[place])
+            found.setdefault((code.co_name, _line(code, at)), {})[seen] = options[int(action)]
+        return found
+
+    # What programs ask
+
+    def choose(self, options: tuple[Any, ...], frame: FrameType) -> Any:
+        """The learner's choice."""
+        self.decisions += 1
+        place = (frame.f_code, frame.f_lasti, self._seen(frame), self._outcome[-1], len(options))
+        vertex = self._vertices.get(place)
+        if vertex is None:
+            vertex = self._new_vertex(place, self._name(place), len(options))
+            self._options[place] = options
+        return options[self._land(vertex)]
+
+    def draw(self, outcomes: Mapping[Any, Number]) -> Any:
+        """Draw by the numbers."""
+        (drawn,) = self._random.choices(list(outcomes), [float(p) for p in outcomes.values()])
+        return drawn
+
+    def reward(self, amount: Number) -> None:
+        """Count a reward towards the last choice, or whatever came last."""
+        self._paid += float(amount)
+        self.total += float(amount)
+
+    def outcome(self, work: Callable[[], Any], exceptions: tuple[type[Exception], ...]) -> Any:
+        """Do some work, and note how it went."""
+        result = attempt(work, exceptions)
+        failed = isinstance(result, exceptions)
+        self._outcome[-1] = type(result).__name__ if failed else "ok"
+        return result
+
+    def call(
+        self, program: Program, arguments: tuple[Any, ...], named: dict[str, Any], frame: FrameType
+    ) -> Any:
+        """Run what is called, and tell the learner of the call and of the return."""
+        place = (frame.f_code, frame.f_lasti, self._seen(frame), self._outcome[-1])
+        if self._move != STEP:
+            self._land(self._forced(place))
+        box, ports = self._boxes.get((place, program)) or self._new_box(place, program)
+        self._move, self._which = CALLS, box
+        self._frames.append(program)
+        self._outcome.append("")
+        try:
+            result = program.function(*arguments, **named)
+        except BaseException as error:
+            # A caller may catch it and go on: to the learner this is a result.
+            self._leave(program, ports, program.exit_of(error))
+            raise
+        self._leave(program, ports, program.exit_of(result))
+        return result
+
+    def _leave(self, program: Program, ports: list[int], index: int) -> None:
+        """Tell the learner of a return through an exit."""
+        self._settle(program)
+        self._move, self._which = EXITS, index
+        self._frames.pop()
+        self._outcome.pop()
+        self._land(ports[index])
+
+    # What the learner is told
+
+    def _settle(self, program: Program) -> None:
+        """Land somewhere in a function that made no choice, before it is left."""
+        if self._move != STEP:
+            self._land(self._forced(("end of", program)))
+
+    def _land(self, vertex: int) -> int:
+        """Tell of a step that led to a vertex; returns the action there."""
+        if self._learning:
+            action = self._step(vertex, self._move, self._which)
+        else:
+            action = self._follow(vertex)
+        self._move, self._which, self._paid = STEP, 0, 0.0
+        return action
+
+    def _step(self, vertex: int, move: int, which: int) -> int:
+        action = k.foreign_step(self._table.header, vertex, move, which, self._paid)
+        while action == k.FULL:
+            self._table.grow()
+            action = k.foreign_step(self._table.header, vertex, move, which, self._paid)
+        if action == k.DIVERGED:
+            raise LimitError("the Q-values are no longer finite: does every episode end?")
+        if action == k.LOST:
+            raise ProtocolError("a call returned that was never made")
+        return int(action)
+
+    def _follow(self, vertex: int) -> int:
+        """The greedy action; calls and returns move the stack of contexts."""
+        header = self._table.header
+        if self._move == CALLS and not self._engine.flat:
+            self._contexts.append(
+                int(k.greedy_call(header, self._contexts[-1], self._which, vertex))
+            )
+        elif self._move == EXITS and not self._engine.flat:
+            self._contexts.pop()
+        return int(k.greedy_action(header, self._contexts[-1], vertex))
+
+    # Names and numbers
+
+    def _seen(self, frame: FrameType) -> Any:
+        return self._frames[-1].observed(frame)
+
+    def _name(self, place: tuple[Any, ...]) -> str:
+        code, at, *rest = place
+        return f"{code.co_qualname}:{_line(code, at)}:{at} {rest}"
+
+    def _new_vertex(self, place: Any, name: str, actions: int) -> int:
+        if actions > MOST_OPTIONS:
+            raise LimitError(f"{name}: {actions} options; a live choice has at most {MOST_OPTIONS}")
+        mask = np.zeros(MOST_OPTIONS, np.int8)
+        mask[:actions] = 1
+        vertex = self._vertices[place] = self._table.visit(name, mask)
+        return vertex
+
+    def _forced(self, place: tuple[Any, ...]) -> int:
+        """A vertex at which nothing is chosen."""
+        vertex = self._vertices.get(place)
+        if vertex is None:
+            name = f"{place[0]} {place[1].name}" if place[0] == "end of" else self._name(place)
+            vertex = self._new_vertex(place, f"at {name}", 1)
+        return vertex
+
+    def _new_box(self, place: tuple[Any, ...], program: Program) -> tuple[int, list[int]]:
+        names = [f"after {self._name(place)} {i}" for i in range(program.n_exits)]
+        ports = [self._new_vertex((place, program, i), name, 1) for i, name in enumerate(names)]
+        box = self._boxes[place, program] = self._table.box(names), ports
+        return box
+
+
+def _line(code: Any, at: int) -> int:
+    lines = [line for begin, end, line in code.co_lines() if begin <= at < end and line]
+    return lines[0] if lines else int(code.co_firstlineno)
+
+
+Observe = Callable[..., Any] | tuple[str, ...]
+"""What of its locals a function lets be observed: their names, or a function of some."""
+
+
+def observer(observe: Observe | None) -> Callable[[FrameType], Any]:
+    """The function from a frame to what is observed in it; locals without a value are None."""
+    if observe is None:
+        return lambda frame: None
+    if not callable(observe):
+        names = tuple(observe)
+        return lambda frame: tuple(map(frame.f_locals.get, names))
+    wanted, look = tuple(inspect.signature(observe).parameters), observe
+    if len(wanted) == 1:
+        (name,) = wanted
+        return lambda frame: look(frame.f_locals.get(name))
+    return lambda frame: look(*map(frame.f_locals.get, wanted))

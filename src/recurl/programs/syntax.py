@@ -1,0 +1,160 @@
+"""A decorated function as a syntax tree, and what the names in it stand for."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from recurl.errors import RecurlError
+from recurl.programs.language import WORDS
+
+MISSING = object()
+"""What a name stands for that nothing defines."""
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *COMPREHENSIONS)
+"""Nodes that have names of their own."""
+
+
+class Site(NamedTuple):
+    """Where an expression stands in its file; no two calls stand in the same place."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    @classmethod
+    def of(cls, node: ast.expr) -> Site:
+        """The place of an expression."""
+        return cls(node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+
+
+@dataclass(eq=False)
+class Source:
+    """The source of one function.
+
+    Attributes:
+        name: Name of the function.
+        tree: Its definition, with the line numbers of the file.
+        file: The file.
+        globals: The module in which its names are looked up.
+        closure: Names that it has from the functions around it.
+        signature: Its parameters.
+    """
+
+    name: str
+    tree: ast.FunctionDef
+    file: str
+    globals: dict[str, Any]
+    closure: Mapping[str, Any] = field(default_factory=dict)
+    signature: inspect.Signature = field(default_factory=inspect.Signature)
+
+    @cached_property
+    def locals(self) -> frozenset[str]:
+        """Names that are assigned in the function, parameters included."""
+        return frozenset([*self.signature.parameters, *stored_names(self.tree.body)])
+
+    def resolve(self, node: ast.expr) -> Any:
+        """What an expression stands for, if it is a name, or an attribute of a module."""
+        if isinstance(node, ast.Name):
+            return self.look_up(node.id)
+        if isinstance(node, ast.Attribute):
+            base = self.resolve(node.value)
+            return getattr(base, node.attr, MISSING) if isinstance(base, ModuleType) else MISSING
+        return MISSING
+
+    def look_up(self, name: str) -> Any:
+        """What a name stands for that is no local, or `MISSING`."""
+        if name in self.locals:
+            return MISSING
+        if name in self.closure:
+            return self.closure[name]
+        return self.globals.get(name, getattr(builtins, name, MISSING))
+
+    def word(self, call: ast.Call) -> Any:
+        """What kind of event a call is: a word of the language, a program, or None."""
+        from recurl.programs.decorator import Program
+
+        found = self.resolve(call.func)
+        if isinstance(found, Program):
+            return found
+        return WORDS.get(found) if inspect.isfunction(found) else None
+
+    def events(self, node: ast.AST) -> Iterator[ast.Call]:
+        """The calls below a node that are events."""
+        for below in ast.walk(node):
+            if isinstance(below, ast.Call) and self.word(below) is not None:
+                yield below
+
+    def text(self, node: ast.AST) -> str:
+        """A node as source text, on one line and not too long."""
+        line = " ".join(ast.unparse(node).split())
+        return line if len(line) <= 60 else line[:57] + "..."
+
+
+def read_source(function: Callable[..., Any]) -> Source:
+    """The source of a function.
+
+    Raises:
+        RecurlError: There is none, as for functions typed at a bare prompt.
+    """
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        raise RecurlError(
+            f"the source of {function.__name__} cannot be found: define it in a file or a notebook"
+        ) from None
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    ast.increment_lineno(tree, first - 1)
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        raise RecurlError(f"{function.__name__} must be defined by `def` to be a model")
+    return Source(
+        function.__name__,
+        definition,
+        inspect.getsourcefile(function) or "<unknown>",
+        function.__globals__,
+        _closure(function),
+        inspect.signature(function),
+    )
+
+
+def _closure(function: Callable[..., Any]) -> dict[str, Any]:
+    """Values of names from functions around, as far as they have any yet."""
+    found = {}
+    names = function.__code__.co_freevars
+    for name, cell in zip(names, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return found
+
+
+def stored_names(body: list[ast.stmt]) -> Iterator[str]:
+    """Names that statements assign, those of inner scopes apart."""
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.MatchAs | ast.MatchStar | ast.ExceptHandler) and node.name:
+            yield node.name
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            yield node.rest
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        if not isinstance(node, SCOPES):
+            todo.extend(ast.iter_child_nodes(node))
+        else:
+            todo.extend(below for below in ast.walk(node) if isinstance(below, ast.NamedExpr))

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from recurl.automaton import load_reward_machine, read_reward_machine
+from recurl.errors import DocumentError
+
+TEXT = """0       # initial state
+[3, 4]  # terminal states
+(0,0,'!e&!n',ConstantRewardFunction(0))
+(0,1,'e&!n',ConstantRewardFunction(-0.5))
+(1, 3, "True", 2.5)
+(3,3,'True',ConstantRewardFunction(0))
+"""
+
+
+def test_the_published_format_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "task.txt"
+    path.write_text(TEXT)
+    machine = load_reward_machine(path)
+    assert (machine.name, machine.start, machine.final) == ("task", "0", ("3",))
+    assert machine.otherwise == "stop"
+    assert machine.symbols == ("bottom",)
+    assert [str(r.guard) for r in machine.rules] == ["!e & !n", "e & !n", "True"]
+    assert [r.reward for r in machine.rules] == [0, Fraction(-1, 2), Fraction(5, 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: '' is not one initial state"),
+        ("0\n3\n", "line 2: '3' is not a list of terminal states"),
+        ("0\n[1]\n(0,1,'a')", "line 3"),
+        ("0\n[1]\n(0,1,'a &',ConstantRewardFunction(1))", "line 3: the guard"),
+        ("0\n[1]\n(0,1,'a',RewardForward())", "line 3: RewardForward is no constant reward"),
+        ("0\n[1]\n(0,1,__import__('os').system('true'),1)", "line 3"),
+        ("0\n[1]\n(0,0,'a',1)\n\n(0,1,'a|b',1)", "line 5: .*overlap"),
+    ],
+)
+def test_what_is_wrong_is_named_by_line(text: str, message: str) -> None:
+    with pytest.raises(DocumentError, match=message):
+        read_reward_machine(text)
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(DocumentError, match="cannot be read"):
+        load_reward_machine("nowhere.txt")

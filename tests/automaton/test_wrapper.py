@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+
+import recurl
+from recurl.automaton import LabelledMDP, Machine, MachineEnv, product, rule
+from recurl.errors import ModelError
+
+
+class Line(gym.Env[np.ndarray, int]):
+    """A walk on [0, 4] with noisy steps: A lies at the west end, B at the east end."""
+
+    observation_space = spaces.Box(0, 4, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.x = 2.0
+        return self._seen(), {}
+
+    def _seen(self) -> np.ndarray:
+        return np.array([self.x], np.float32)
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        noise = float(self.np_random.normal(0, 0.1))
+        self.x = float(np.clip(self.x + (1 if action else -1) + noise, 0, 4))
+        broken = bool(self.np_random.random() < 0.02)
+        return self._seen(), -0.1, broken, False, {}
+
+
+class Cells(gym.Env[int, int]):
+    """The same on five cells, without noise."""
+
+    observation_space = spaces.Discrete(5)
+    action_space = spaces.Discrete(2)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.x = 2
+        return self.x, {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        self.x = min(max(self.x + (1 if action else -1), 0), 4)
+        return self.x, -0.1, bool(self.np_random.random() < 0.1), False, {}
+
+
+def labels(here: Any, action: Any, there: Any) -> list[str]:
+    x = float(np.asarray(there).reshape(-1)[0])
+    return ["A"] if x < 0.5 else ["B"] if x > 3.5 else []
+
+
+def ferry() -> Machine:
+    return Machine(
+        "ferry",
+        [
+            rule("go", "A", "go", push="load _"),
+            rule("go", "B", "go", top="load", push="", reward=2),
+            rule("go", "B", "done", top="bottom", reward=-1),
+        ],
+        final="done",
+        exclusive=["AB"],
+    )
+
+
+def test_continuous_observations_keep_the_protocol() -> None:
+    env = MachineEnv(Line(), ferry(), labels, exits=[np.array([4.0], np.float32)])
+    recurl.check_recursive_env(env, steps=2000)
+    assert env.observation_space.shape == (1 + 1 + 2 + 1,)
+
+
+def test_a_return_shows_the_exit_that_the_call_announced() -> None:
+    env = MachineEnv(Line(), ferry(), labels, exits=[np.array([4.0], np.float32)])
+    env.reset(seed=3)
+    infos: list[dict[str, Any]] = []
+    for action in [0] * 4 + [1] * 6:
+        observation, reward, ended, _, info = env.step(action)
+        infos.append(info)
+        if info["event"] == "return":
+            assert observation.tolist() == [4, 1, 1, 0, 0] or env.stack[0] == "load"
+            assert reward == pytest.approx(1.9)
+            break
+        assert not ended
+    events = [info["event"] for info in infos if info["event"]]
+    assert events[0] == "call"
+    assert events[-1] == "return"
+
+
+def test_the_end_of_a_run_leaves_the_calls_one_by_one() -> None:
+    env = MachineEnv(Cells(), ferry(), labels, exits=[4])
+    over = int(env.observation_space.n) - 1  # type: ignore[attr-defined]
+    for seed in range(20):
+        env.reset(seed=seed)
+        seen = []
+        ended = False
+        while not ended:
+            observation, reward, ended, _, info = env.step(0)
+            seen.append((info["event"], info.get("exit"), observation, reward))
+        calls = sum(event == "call" for event, *_ in seen)
+        lost = [step for step in seen if step[0] == "return"]
+        assert len(lost) == calls == max(0, len(seen) - calls - 2) or calls == 0
+        assert all(step[1] == 1 and step[2] == over for step in lost)
+        assert seen[-1][0] is None
+        assert all(step[3] == 0 for step in seen[len(seen) - calls :])
+
+
+def test_choices_and_epsilon_moves_are_actions_with_masks() -> None:
+    machine = Machine(
+        "m",
+        [
+            rule("p", "A", "p", push="L _", choice="push"),
+            rule("p", "A", "q", choice="turn"),
+            rule("q", None, "p", choice="again"),
+            rule("q", None, "done", choice="stop", reward=5),
+        ],
+        final="done",
+    )
+    env = MachineEnv(Cells(), machine, labels)
+    assert env.action_space == spaces.Discrete(2 * 2 + 2)
+    recurl.check_recursive_env(env, steps=500)
+    _, info = env.reset(seed=1)
+    assert info["action_mask"].tolist() == [1, 1, 1, 1, 0, 0]
+    env.step(0)
+    _, _, ended, _, info = env.step(2)  # west, turn
+    if not ended:
+        assert info["action_mask"].tolist() == [0, 0, 0, 0, 1, 1]
+        _, reward, ended, _, _ = env.step(5)
+        assert (reward, ended) == (5, True)
+        with pytest.raises(ResetNeeded):
+            env.step(0)
+
+
+def test_what_cannot_be_wrapped_is_refused() -> None:
+    with pytest.raises(ModelError, match="give `exits`"):
+        MachineEnv(Line(), ferry(), labels)
+    choosy = Machine("m", [rule("p", None, "p", choice="x"), rule("p", "A", "p")])
+    with pytest.raises(ModelError, match="cannot be added"):
+        MachineEnv(gym.make("Pendulum-v1"), choosy, lambda s, a, t: [], exits=[np.zeros(3)])
+
+
+def test_the_tabular_learner_finds_the_optimum_of_the_product() -> None:
+    def step(state: int, action: str) -> list[tuple[Any, ...]]:
+        there = min(max(state + (1 if action == "east" else -1), 0), 4)
+        seen = labels(state, action, there)
+        return [(there, "9/10", "-0.1", seen), (there, "1/10", "-0.1", seen, True)]
+
+    world = LabelledMDP.explore("cells", {2: 1}, lambda s: ["west", "east"], step)
+    best = recurl.solve(product(world, ferry())).value
+    learner = recurl.RecursiveQLearning(
+        MachineEnv(Cells(), ferry(), labels, exits=[4]), preset="swift", quantum=0.01, seed=1
+    )
+    learner.learn(400_000)
+    env, total, episodes = MachineEnv(Cells(), ferry(), labels, exits=[4]), 0.0, 3000
+    for episode in range(episodes):
+        observation, info = env.reset(seed=episode)
+        state, ended = None, False
+        while not ended:
+            action, state = learner.predict(observation, state, info=info)
+            observation, reward, ended, _, info = env.step(action)
+            total += reward
+    assert total / episodes == pytest.approx(best, abs=0.2)

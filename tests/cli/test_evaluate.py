@@ -1,0 +1,25 @@
+"""``recurl evaluate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run, RunJson
+
+
+def test_values_are_exact(run: Run, run_json: RunJson) -> None:
+    run("learn", "cloud", "exits=1", "--steps", "2e4", "--seeds", "2", "--out", "a")
+    data = run_json("evaluate", "a")
+    assert [row["value"] for row in data["runs"]] == pytest.approx([-5.3425, -5.3425])
+    assert "-5.3425" in run("evaluate", "a").stdout
+
+
+def test_damage_is_one_message(run: Run, tmp_path: Path) -> None:
+    assert "no runs" in run("evaluate", "none", code=2).stderr
+    run("learn", "cloud", "--steps", "10", "--out", "a")
+    (tmp_path / "a" / "seed-0.ckpt").write_bytes(b"nothing")
+    assert "no checkpoint" in run("evaluate", "a", code=1).stderr
+    (tmp_path / "a" / "run.json").write_text("[]")
+    assert "damaged" in run("evaluate", "a", code=1).stderr

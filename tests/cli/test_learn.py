@@ -1,0 +1,44 @@
+"""``recurl learn``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from recurl.learn.tabular import RecursiveQLearning
+from recurl.zoo import cloud
+
+from .conftest import Run, RunJson
+
+
+def test_runs_are_those_of_the_library(run_json: RunJson, tmp_path: Path) -> None:
+    data = run_json("learn", "cloud", "--steps", "5e3", "--seeds", "2", "--out", "a")
+    assert [row["seed"] for row in data["runs"]] == [0, 1]
+    saved = RecursiveQLearning.load(tmp_path / "a" / "seed-1.ckpt", cloud())
+    alone = RecursiveQLearning(cloud(), preset="swift", seed=1, episode_limit=1000).learn(5000)
+    np.testing.assert_array_equal(saved.engine.arrays()["q"], alone.engine.arrays()["q"])
+
+
+def test_a_resumed_run_is_one_run(run: Run, tmp_path: Path) -> None:
+    run("learn", "cloud", "--steps", "3000", "--out", "a")
+    run("learn", "cloud", "--steps", "7000", "--out", "a", "--resume")
+    run("learn", "cloud", "--steps", "7000", "--out", "b")
+    one, two = ((tmp_path / name / "seed-0.ckpt").read_bytes() for name in "ab")
+    load = RecursiveQLearning.load
+    first, second = (
+        load(tmp_path / "a" / "seed-0.ckpt", cloud()),
+        load(tmp_path / "b" / "seed-0.ckpt", cloud()),
+    )
+    assert len(one) == len(two)
+    np.testing.assert_array_equal(first.engine.arrays()["q"], second.engine.arrays()["q"])
+
+
+def test_nonsense_is_refused(run: Run) -> None:
+    assert "algorithm" in run("learn", "cloud", "--algorithm", "sarsa", code=2).stderr
+    assert "positive" in run("learn", "cloud", "--steps", "0", code=2).stderr
+    assert "no runs" in run("learn", "cloud", "--out", "none", "--resume", code=2).stderr
+    run("learn", "cloud", "--steps", "10", "--out", "a")
+    assert "--resume" in run("learn", "cloud", "--steps", "10", "--out", "a", code=2).stderr
+    other = run("learn", "gambler", "--steps", "10", "--out", "a", "--resume", code=2)
+    assert "another model" in other.stderr

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from recurl.grammar import Grammar
+from recurl.grammar.ll1 import END, Table
+
+EXPRESSIONS = """
+    E -> T E2
+    E2 -> '+' T E2 |
+    T -> F T2
+    T2 -> '*' F T2 |
+    F -> '(' E ')' | 'id'
+"""
+
+
+def test_the_textbook_table() -> None:
+    table = Table(Grammar.read(EXPRESSIONS))
+    assert table.nullable == {"E2", "T2"}
+    assert table.first(["E"]) == {"(", "id"}
+    assert table.entries["E2", ")"] == table.entries["E2", END] == [()]
+    assert table.entries["T2", "+"] == [()]
+    assert table.entries["T2", "*"] == [("*", "F", "T2")]
+    assert ("F", "+") not in table.entries
+    assert table.conflicts == []
+
+
+def test_conflicts_say_what_cannot_be_told() -> None:
+    (conflict,) = Table(Grammar.read("S -> 'a' 'b' | 'a' 'c'")).conflicts
+    assert str(conflict) == "the next letter 'a' does not tell whether S -> a b or S -> a c"
+    both = Table(Grammar.read("S -> A 'a'\nA -> 'a' |")).conflicts
+    assert [(c.head, c.letter) for c in both] == [("A", "a")]
+    end = Table(Grammar.read("S -> A | B\nA ->\nB ->")).conflicts
+    assert "the end of the word does not tell" in str(end[0])

@@ -1,0 +1,54 @@
+"""The door: what is asked for goes to the right method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import recurl
+from recurl.errors import ModelError, UnknownNameError
+from recurl.learn.pac.drift import Drift
+from recurl.learn.pac.learner import PACLearner
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epsilon": 0}, {"epsilon": float("nan")}, {"delta": 0}, {"delta": 1}, {"steps": 0.5},
+        {"discount": 1.0}, {"discount": 0.5, "drift": Drift(2, 0.5, 3)},
+    ],
+)  # fmt: skip
+def test_senseless_settings_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="not|give"):
+        PACLearner(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"method": "adaptiv"}, {"intervals": "weisman"}])
+def test_unknown_names_are_offered_close_ones(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean"):
+        PACLearner(**wrong)
+
+
+def test_several_exits_need_a_discount_or_assumptions() -> None:
+    with pytest.raises(ModelError, match="discount"):
+        PACLearner().learn(recurl.zoo.cloud())
+
+
+@pytest.mark.parametrize("method", ["plan", "adaptive"])
+def test_the_optimum_of_cloud_is_learned(method: str) -> None:
+    learned = recurl.PACLearner(0.1, 0.01, method, seed=2).learn(recurl.zoo.cloud(exits=1))
+    assert learned.method == method
+    assert learned.lower <= -5.3425 <= learned.upper
+    assert learned.policy is not None
+    assert learned.policy.action_name("T.u1") == "divide"
+
+
+def test_intervals_are_reported_on_the_way() -> None:
+    seen: list[tuple[float, float]] = []
+    learned = PACLearner(0.3, 0.1).learn(
+        recurl.zoo.gambler(p=0.25), callback=lambda low, high, work: seen.append((low, high))
+    )
+    assert seen[-1] == (learned.lower, learned.upper)
+    widths = [high - low for low, high in seen]
+    assert widths == sorted(widths, reverse=True)

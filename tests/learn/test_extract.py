@@ -1,0 +1,40 @@
+"""Policies read off a table: the same runs as the learner's own greedy ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import recurl
+
+
+@pytest.mark.parametrize("name", ["cloud", "stack_matters", "and_or", "spelunking"])
+@pytest.mark.parametrize("preset", ["paper", "swift"])
+def test_the_policy_earns_what_greedy_episodes_earn(name: str, preset: str) -> None:
+    model = recurl.zoo.make(name)
+    learner = recurl.RecursiveQLearning(model, preset=preset, episode_limit=200).learn(30_000)
+    simulated = recurl.simulate(model, learner.policy(), 20_000, seed=1, step_limit=200)
+    score = learner.test(20_000)
+    error = 5 * simulated.standard_error * np.sqrt(2) + 1e-9
+    assert score.mean == pytest.approx(simulated.mean, abs=error)
+    assert score.cut == pytest.approx(float(simulated.truncated.mean()), abs=0.02)
+
+
+def test_one_exit_policies_are_stackless() -> None:
+    learner = recurl.RecursiveQLearning(recurl.zoo.cloud(exits=1), preset="swift").learn(20_000)
+    policy = learner.policy()
+    assert policy.kind == "stackless"
+    assert policy.action_name("S.u3") == "reliable"
+    assert recurl.evaluate(policy).value == pytest.approx(-5.3425, abs=1e-9)
+
+
+def test_flat_policies_are_stackless() -> None:
+    policy = recurl.QLearning(recurl.zoo.cloud(), preset="swift").learn(20_000).policy()
+    assert policy.kind == "stackless"
+
+
+def test_contexts_never_met_take_the_first_action() -> None:
+    policy = recurl.RecursiveQLearning(recurl.zoo.cloud()).policy()
+    assert (policy.actions == 0).all()
+    assert policy.action_name("T.u1", int(policy.start[0])) == "mono"
+    assert any("never met" in label for label in policy.labels)

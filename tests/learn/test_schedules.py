@@ -1,0 +1,46 @@
+"""Schedules against their formulas."""
+
+from __future__ import annotations
+
+import pytest
+
+from recurl.learn import schedules
+from recurl.learn.schedules import constant, exponential, harmonic, linear, power
+
+
+def test_the_formulas() -> None:
+    assert constant(0.3)(10**9, 10**9) == 0.3
+    assert [linear(1, 0.1, 100)(t) for t in (0, 50, 100, 1000)] == pytest.approx(
+        [1, 0.55, 0.1, 0.1]
+    )
+    assert exponential(0.9, 10, 0.1)(20) == pytest.approx(0.1 + 0.8 / 4)
+    assert [harmonic()(0, n) for n in (1, 2, 10)] == pytest.approx([1, 0.5, 0.1])
+    assert harmonic(0.5, 9)(0, 11) == pytest.approx(0.5 * 10 / 20)
+    assert power(0.6)(0, 1000) == pytest.approx(1000**-0.6)
+    assert power(0.6, last=0.2)(0, 1000) == 0.2
+
+
+def test_robbins_monro() -> None:
+    assert power(0.6).robbins_monro
+    assert harmonic(offset=10).robbins_monro
+    assert not power(0.5).robbins_monro
+    assert not power(1.1).robbins_monro
+    assert not power(0.8, last=0.01).robbins_monro
+    assert not constant(0.1).robbins_monro
+
+
+def test_nonsense_is_refused() -> None:
+    for make in (lambda: constant(1.5), lambda: constant(-0.1), lambda: constant(float("nan"))):
+        with pytest.raises(ValueError, match="within"):
+            make()
+    with pytest.raises(ValueError, match="positive"):
+        linear(1, 0, 0)
+    with pytest.raises(ValueError, match="omega"):
+        power(0)
+
+
+def test_as_schedule_and_text() -> None:
+    assert schedules.as_schedule(0.25) == constant(0.25)
+    assert schedules.as_schedule(power(0.7)) == power(0.7)
+    assert str(constant(0.25)) == "0.25"
+    assert str(power(0.75)) == "power(1, 0, 0, 0.75)"

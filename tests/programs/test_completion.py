@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.programs.small import VALUES
+from tests.programs.test_unfold import CLOUD
+from tests.programs.written import program_of
+
+import recurl
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_completed_source_earns_what_is_claimed(name: str) -> None:
+    program, arguments, value = VALUES[name]
+    completion = program.solve(*arguments)
+    returns = completion.run(2000)
+    error = 5 * returns.std() / np.sqrt(len(returns)) + 1e-6
+    assert abs(returns.mean() - float(value)) <= error
+
+
+def test_cloud_is_completed_with_a_context() -> None:
+    completion = program_of(CLOUD, "T").solve()
+    assert completion.value == pytest.approx(-5.34248536, abs=1e-6)
+    assert not completion.stackless
+    source = completion.source()
+    assert "if 'divide' == 'mono':" in source
+    assert "if 'reliable' == 'fast':" in source
+    assert "('no' if context <= " in source
+    assert "H(context + 1) or H(context)" in source
+    assert "# context 0: called by S on line 21, column 13; " in source
+    returns = completion.run(20_000)
+    error = 5 * returns.std() / np.sqrt(len(returns))
+    assert abs(returns.mean() - completion.value) <= error
+
+
+def test_cloud_learned_is_stackless_and_nearly_as_good() -> None:
+    completion = program_of(CLOUD, "T").learn(steps=200_000, step_size=0.02, episode_limit=200)
+    assert completion.value == pytest.approx(-5.3425, abs=0.02)
+    assert completion.solution is None
+
+
+def test_the_source_needs_nothing_of_this_library(tmp_path: Path) -> None:
+    program, arguments, _ = VALUES["roll_again"]
+    path = tmp_path / "completed.py"
+    path.write_text(program.solve(*arguments).source() + "\nroll_again()\nprint(total)\n")
+    assert "recurl" not in path.read_text()
+    done = subprocess.run(
+        [sys.executable, "-I", path], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert 1 <= float(done.stdout) <= 6
+
+
+def test_one_play_tells_result_and_total() -> None:
+    program, _, _ = VALUES["disjunction"]
+    play = program.solve().play(seed=1)
+    assert play.result in (True, False)
+    assert play.total in (-1.0, -2.0)
+
+
+def test_other_questions_can_be_asked() -> None:
+    program, _, _ = VALUES["retry"]
+    completion = program.solve(of="steps", objective="min")
+    assert completion.solution is not None
+    assert completion.solution.value == pytest.approx(1)
+    assert "if 'safe' == 'fast'" in completion.source()
+
+
+def test_words() -> None:
+    completion = VALUES["retry"][0].solve()
+    assert repr(completion) == "<Completion of retry: worth -1.66667>"
+    assert str(completion).startswith("retry completed (stackless), worth -1.66667:\n\nimport")
+    assert completion.model == VALUES["retry"][0].model()
+    assert recurl.evaluate(completion.policy).value == completion.value
+
+
+def test_notebooks_show_the_source() -> None:
+    html = VALUES["retry"][0].solve()._repr_html_()
+    assert html.startswith("<p>retry, worth -1.66667</p><pre>import random")
+    assert "if &#x27;fast&#x27; == &#x27;fast&#x27;:" in html

@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.programs.written import program_of, written
+
+import recurl
+from recurl import QLearning, RecursiveQLearning
+from recurl.errors import LimitError, RecurlError
+from recurl.programs.live import MOST_OPTIONS, LiveWorld, observer
+
+
+def mean_total(live: Any, runs: int, *arguments: Any) -> float:
+    totals = []
+    for _ in range(runs):
+        live.greedy(*arguments)
+        totals.append(live.total)
+    return float(np.mean(totals))
+
+
+def test_side_effects_happen_once_and_results_come_back() -> None:
+    names = written(
+        """
+        DONE = []
+        @program
+        def f(n):
+            DONE.append(n)
+            reward(-choose(1, 2))
+            return n + 1
+        """
+    )
+    live = names["f"].live(seed=1)
+    assert [live(n) for n in range(50)] == list(range(1, 51))
+    assert names["DONE"] == list(range(50))
+    assert live.greedy(7) == 8
+    assert live.total == -1.0
+    assert live.decisions == 51
+
+
+TWO_CALLERS = """
+@program
+def page():
+    if flip(0.5):
+        if not fetch(2):
+            reward(-20)
+    else:
+        if not fetch(2):
+            reward(-1)
+
+@program(observe=("n",), returns=(True, False))
+def fetch(n):
+    if n == 0 or choose("give up", "try") == "give up":
+        return False
+    reward(-2)
+    return flip(0.5) or fetch(n - 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("learner", "least", "most"),
+    [
+        # Try twice with 20 at stake: -2 + (-2 - 10) / 2 = -8; give up with 1: on average -4.5.
+        (RecursiveQLearning, -4.8, -4.2),
+        # One rule for both: always try: (-8 - 3.25) / 2 = -5.625; give up: -10.5.
+        (QLearning, -6.1, -5.2),
+    ],
+)
+def test_what_is_best_depends_on_the_caller(learner: Any, least: float, most: float) -> None:
+    live = program_of(TWO_CALLERS, "page").live(learner, quantum=0.5, exploration=0.2)
+    for _ in range(4000):
+        live()
+    assert least < mean_total(live, 3000) < most
+
+
+def test_the_model_agrees_on_the_optimum() -> None:
+    assert program_of(TWO_CALLERS, "page").solve().value == pytest.approx(-4.5)
+
+
+def test_what_is_observed_may_be_computed() -> None:
+    names = written(
+        """
+        def size(xs):
+            return len(xs) > 3
+
+        @program(observe=size)
+        def f(xs):
+            cost = {"small": len(xs), "large": 3}
+            reward(-cost[choose("small", "large")])
+        """
+    )
+    live = names["f"].live(exploration=0.3)
+    for n in range(600):
+        live([0] * (n % 6))
+    assert live.greedy([0] * 5) is None
+    assert live.total == -3
+    live.greedy([0])
+    assert live.total == -1
+
+
+def test_declared_exceptions_are_branches_that_the_learner_sees() -> None:
+    names = written(
+        """
+        CALLS = [0]
+        def work():
+            CALLS[0] += 1
+            if CALLS[0] % 2:
+                raise TimeoutError
+
+        @program
+        def f():
+            result = outcome(work, TimeoutError)
+            if choose("report", "hide") == "report":
+                reward(1 if isinstance(result, TimeoutError) else -1)
+        """
+    )
+    live = names["f"].live(exploration=0.2)
+    for _ in range(400):
+        live()
+    names["CALLS"][0] = 0
+    assert mean_total(live, 10) == 0.5
+
+
+def test_other_exceptions_propagate_and_learning_goes_on() -> None:
+    program = program_of(
+        """
+        @program
+        def f(bad):
+            if choose("good", "poor") == "good":
+                reward(1)
+            g(bad)
+
+        @program
+        def g(bad):
+            choose(1, 2)
+            if bad:
+                raise ConnectionError("lost")
+        """
+    )
+    live = program.live(exploration=0.2)
+    for n in range(300):
+        if n % 3 == 0:
+            with pytest.raises(ConnectionError, match="lost"):
+                live(True)
+        else:
+            live(False)
+    assert live.greedy(False) is None
+    assert live.total == 1.0
+    assert live.learner.engine.episodes == 200
+    with pytest.raises(RecurlError, match="outside of a program"):
+        recurl.reward(1)
+
+
+def test_an_exception_that_a_caller_catches_is_a_return() -> None:
+    program = program_of(
+        """
+        @program
+        def f():
+            for _ in range(2):
+                try:
+                    g()
+                except ConnectionError:
+                    reward(-5)
+
+        @program(returns=(None, OSError))
+        def g():
+            if choose("risk", "safe") == "risk":
+                raise ConnectionError
+            reward(-1)
+        """
+    )
+    live = program.live(exploration=0.2)
+    for _ in range(300):
+        live()
+    live.greedy()
+    assert live.total == -2.0
+    assert live.learner.engine.episodes == 300
+
+
+def test_calls_without_choices_in_between() -> None:
+    program = program_of(
+        """
+        @program
+        def f():
+            g()
+            h()
+            reward(choose(1, 3))
+
+        @program
+        def g():
+            h()
+            reward(-1)
+
+        @program
+        def h():
+            reward(2)
+        """
+    )
+    live = program.live(exploration=0.2)
+    for _ in range(100):
+        live()
+    assert live.greedy() is None
+    assert live.total == 2 - 1 + 2 + 3
+
+
+def test_what_was_learned_can_be_saved_and_taken_up(tmp_path: Path) -> None:
+    text = "@program\ndef f():\n    reward(choose(1, 3, 2))"
+    program = program_of(text)
+    live = program.live(exploration=0.3)
+    for _ in range(200):
+        live()
+    live.learner.save(tmp_path / "learned")
+    again = RecursiveQLearning.load(tmp_path / "learned", LiveWorld())
+    fresh = program.live(again)
+    fresh.greedy()
+    assert fresh.total == 3.0
+
+
+def test_choices_can_be_read_off() -> None:
+    program = program_of(
+        """
+        @program(observe=("n",))
+        def f(n):
+            reward(-abs(n - choose(0, 5)))
+        """
+    )
+    live = program.live(exploration=0.3)
+    for n in range(600):
+        live(n % 6)
+    assert live.choices() == {("f", 3): {(n,): 0 if n < 3 else 5 for n in range(6)}}
+
+
+def test_what_cannot_be_is_said() -> None:
+    program = program_of("@program\ndef f():\n    choose(range(100))")
+    with pytest.raises(LimitError, match=f"at most {MOST_OPTIONS}"):
+        program.live()()
+    with pytest.raises(RecurlError, match=r"LiveWorld\(\), not on a model"):
+        program.live(RecursiveQLearning(recurl.zoo.cloud()))
+    with pytest.raises(RecurlError, match="call it, as in live"):
+        LiveWorld().step(0)
+
+
+def test_locals_without_a_value_are_seen_as_none() -> None:
+    import sys
+
+    there = 3
+    frame = sys._getframe()
+    assert observer(None)(frame) is None
+    assert observer(("there", "nowhere"))(frame) == (3, None)
+    assert observer(lambda there: there + 1)(frame) == 4
+    assert observer(lambda there, nowhere: (nowhere, there))(frame) == (None, there)

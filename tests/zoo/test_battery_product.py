@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.zoo.test_battery import TWO_CHARGERS, best_by_charge
+
+import recurl
+from recurl import zoo
+
+
+def test_default_value() -> None:
+    solution = recurl.solve(zoo.battery_product())
+    assert solution.gap <= 1e-6
+    assert solution.value == pytest.approx(0.99**10, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        {"layout": TWO_CHARGERS, "charge": 3, "breakdown": 0.1, "slip": 0.25},
+        {"layout": "SC#/.#T/...", "charge": 1, "breakdown": 0.05, "step_reward": 0.03},
+        {"layout": "ST", "charge": 0, "breakdown": 0.5},
+        {"layout": "S.CT", "charge": 1, "breakdown": 0.5, "target_reward": 7},
+    ],
+)
+def test_value_is_that_of_counting_the_units(world: dict[str, Any]) -> None:
+    found = recurl.solve(zoo.battery_product(**world), epsilon=1e-4)
+    # The reference counts twelve units at most, and more hardly help.
+    assert found.value == pytest.approx(best_by_charge(**world, most=12), abs=1e-3)
+
+
+def test_wrong_parameters_are_refused() -> None:
+    with pytest.raises(ValueError, match="one start S"):
+        zoo.battery_product("..T")
+    with pytest.raises(ValueError, match="breakdown must be in"):
+        zoo.battery_product(breakdown=1)
