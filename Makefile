@@ -11,7 +11,7 @@ TYPED := src scripts $(wildcard benchmarks)
 .PHONY: help demo test lint install install-bench smoke constraints clean
 
 help:
-	@echo "make demo           set up, then check, describe, solve and simulate the cloud model"
+	@echo "make demo           set up, then check, describe, solve, simulate and learn the cloud model, with a report"
 	@echo "make test           set up, then every check and test"
 	@echo "make lint           the checks of make test, without the tests"
 	@echo "make smoke          build the wheel and try it in an empty environment"
@@ -26,6 +26,7 @@ demo: $(STAMP)
 	$(BIN)/recurl solve cloud --policy build/demo/best.json --certificate build/demo/cloud.cert
 	$(BIN)/recurl verify cloud build/demo/cloud.cert
 	$(BIN)/recurl simulate cloud --policy build/demo/best.json
+	$(BIN)/recurl reproduce cloud --seeds 3 --out build/demo/reproduced
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -q

@@ -9,6 +9,7 @@ and with a cutoff set by hand.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 
@@ -23,18 +24,33 @@ class Cost:
     """Milliseconds of processor time; or operations, as the algorithms count them."""
 
     def __init__(self) -> None:
-        self.counted, self.operations = False, 0
+        self.counted, self.operations, self.lag = False, 0, 0.0
+
+    def calibrate(self) -> None:
+        """Find out what reading the clock costs: about as much as sorting a few numbers."""
+        lags = sorted(self.now() - self.now() for _ in range(2_001))
+        self.lag = -lags[1_000]
 
     def now(self) -> float:
         return float(self.operations) if self.counted else time.process_time_ns() / 1e6
+
+    def since(self, start: float) -> float:
+        return self.now() - start - self.lag
 
 
 COST = Cost()
 
 
 def bucket(n):
-    """What the learner sees of a list: its size, to a power of two."""
-    return n.bit_length()
+    """What the learner sees of a list: its size, in steps of a quarter or less.
+
+    Powers of two would be too coarse: the larger part of a list that was split at a pivot would
+    often count as an average list of the size of the whole.
+    """
+    return BUCKETS[n]
+
+
+BUCKETS = [round(4 * math.log2(max(n, 1))) for n in range(10_000)]
 
 
 @program(observe=bucket)
@@ -48,27 +64,27 @@ def sort(xs):
         done = insertion(xs)
     elif way == "merge":
         low, high = xs[: n // 2], xs[n // 2 :]
-        reward(start - COST.now())
+        reward(-COST.since(start))
         low, high = sort(low), sort(high)
         start = COST.now()
         done = merge(low, high)
     else:
         low, pivot, high = partition(xs)
-        reward(start - COST.now())
+        reward(-COST.since(start))
         low, high = sort(low), sort(high)
         start = COST.now()
         done = low + pivot + high
     COST.operations += 20  # what a call costs
-    reward(start - COST.now())
+    reward(-COST.since(start))
     return done
 
 
 def sort_by(rule, xs):
-    """The same sort with a rule from size buckets to ways, and nothing to learn."""
+    """The same sort with a rule from sizes to ways, and nothing to learn."""
     n = len(xs)
     if n < 2:
         return xs
-    way = rule(n.bit_length())
+    way = rule(n)
     COST.operations += 20
     if way == "insertion":
         return insertion(xs)
@@ -135,16 +151,17 @@ def costs(rules, tests, repeats):
 
 def main(wanted: Settings) -> dict[str, float]:
     COST.counted = wanted.quick
+    COST.calibrate()
     most, episodes = (200, 400) if wanted.quick else (1_000, 3_000)
     live = sort.live(exploration=0.3, step_size=schedules.power(0.7), seed=0)
     for xs in lists(1, episodes, most):
         assert live(xs) == sorted(xs)
     ((_, best),) = live.choices().items()
-    print("learned:", ", ".join(f"below {2**b}: {best[b]}" for b in sorted(best)))
+    print("learned:", ", ".join(f"about {2 ** (b / 4):.0f}: {best[b]}" for b in sorted(best)))
     rules = {
-        "learned": lambda b: best.get(b, "merge"),
-        **{way: (lambda b, way=way: way) for way in WAYS},
-        "cutoff at 16": lambda b: "insertion" if b <= 4 else "quick",
+        "learned": lambda n: best.get(BUCKETS[n], "merge"),
+        **{way: (lambda n, way=way: way) for way in WAYS},
+        "cutoff at 16": lambda n: "insertion" if n < 16 else "quick",
     }
     found = costs(rules, list(lists(2, 60, most)), repeats=1 if wanted.quick else 9)
     unit = "operations" if wanted.quick else "ms"

@@ -84,7 +84,9 @@ def test_a_machine_alone_is_a_game_of_words() -> None:
 
 
 def test_a_discount_and_a_start_distribution() -> None:
-    text = "{recurl: 1, grid: {map: a.b, start: {0 0: 1/4, 0 2: 3/4}, rewards: {a: 1}}, discount: 0.5}"
+    text = (
+        "{recurl: 1, grid: {map: a.b, start: {0 0: 1/4, 0 2: 3/4}, rewards: {a: 1}}, discount: 0.5}"
+    )
     model = loads(text)
     # On a: bumping pays 1 at once, and half as much again ...: 2. From b: 1/4 of 1 + ... = 1.
     assert recurl.solve(model).value == pytest.approx(1 / 4 * 2 + 3 / 4 * 1, abs=1e-6)

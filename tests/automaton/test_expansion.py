@@ -26,8 +26,6 @@ def test_steps_come_in_the_order_of_actions() -> None:
     wanted = [(STAYS, 0)] * 3 + [(ENDS, OVER), (ENDS, end), (STAYS, 0), (ENDS, end), (ENDS, OVER)]
     found = list(zip(steps.kind.tolist(), steps.control.tolist(), strict=True))
     assert found == [*wanted, (STAYS, 0)]
-    paid = [
-        float(expansion.reward(e, t))
-        for e, t in zip(steps.effect.tolist(), steps.transition.tolist(), strict=True)
-    ]
-    assert paid == [11, 2, 11, 2, 1, 2, 1, 2, 5]
+    paid = [int(expansion.effects[effect].reward) for effect in steps.effect.tolist()]
+    assert paid == [10, 0, 10, 0, 0, 0, 0, 0, 5]
+    assert steps.transition.tolist() == [0, 1, 2, 3, 0, 1, 2, 3, -1]

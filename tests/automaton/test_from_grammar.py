@@ -62,7 +62,9 @@ def test_a_word_without_an_end_label_is_over_when_nothing_more_is_to_come() -> N
 
 def test_conflicts_are_reported_or_left_to_the_agent() -> None:
     palindromes = Grammar.read("S -> 'a' S 'a' | 'b' S 'b' | ")
-    with pytest.raises(ModelError, match=r"the next letter 'a' does not tell whether S -> a S a or"):
+    with pytest.raises(
+        ModelError, match=r"the next letter 'a' does not tell whether S -> a S a or"
+    ):
         machine_of(palindromes)
     machine = machine_of(palindromes, end="end", conflicts="agent")
     assert "accepted" in verdicts(machine, [*"abba", "end"])

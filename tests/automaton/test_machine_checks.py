@@ -15,7 +15,11 @@ GOOD = [rule("p", "a", "p", push="A _"), rule("p", "b", "p", top="A", push="")]
     [
         ([rule("p", "a", "p"), rule("p", "a", "q"), rule("q", "a", "q")], {}, "nobody resolves"),
         ([rule("p", None, "p"), rule("p", None, "p", push="A _")], {}, "nobody resolves"),
-        ([rule("p", "a", "p"), rule("p", "b", "p", push="A _")], {}, "overlap: both hold with a, b"),
+        (
+            [rule("p", "a", "p"), rule("p", "b", "p", push="A _")],
+            {},
+            "overlap: both hold with a, b",
+        ),
         ([rule("p", "a", "p", choice="c"), rule("p", "b", "p")], {}, "overlap"),
         ([rule("p", "a", "p", choice="c"), rule("p", "a & b", "p", choice="c")], {}, "overlap"),
         ([rule("p", "a", "p", push="")], {}, "pops from the bottom"),

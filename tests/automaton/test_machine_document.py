@@ -67,5 +67,5 @@ def test_problems_have_lines(old: str, new: str, message: str) -> None:
 
 
 def test_conflicts_of_a_grammar_are_reported() -> None:
-    with pytest.raises(DocumentError, match="line 1: .*does not tell whether"):
+    with pytest.raises(DocumentError, match=r"line 1: .*does not tell whether"):
         read("machine: {grammar: \"S -> 'a' 'b' | 'a' 'c'\"}")

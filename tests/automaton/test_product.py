@@ -75,9 +75,6 @@ def test_a_regular_machine_has_the_value_of_the_plain_product(layout: str, task:
     assert solution.value == pytest.approx(plain_value(mdp, machine), abs=1e-6)
 
 
-LETTERS = ["a", "b"]
-
-
 def random_world(seed: int) -> LabelledMDP:
     """Three states, two actions, labels a, b or none, and a breakdown of 0.4 per step."""
     rng = np.random.default_rng(seed)

@@ -158,7 +158,7 @@ def test_the_tabular_learner_finds_the_optimum_of_the_product() -> None:
     learner = recurl.RecursiveQLearning(
         MachineEnv(Cells(), ferry(), labels, exits=[4]), preset="swift", quantum=0.01, seed=1
     )
-    learner.learn(400_000)
+    learner.learn(100_000)
     env, total, episodes = MachineEnv(Cells(), ferry(), labels, exits=[4]), 0.0, 3000
     for episode in range(episodes):
         observation, info = env.reset(seed=episode)

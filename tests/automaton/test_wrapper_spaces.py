@@ -27,7 +27,9 @@ def test_numbers_and_vectors_show_all_three() -> None:
     assert seen.tolist() == [0.5, -0.5, 0, 1, 0, 1, 0]
     assert over.tolist() == [0, 0, 0, 0, 0, 0, 1]
     assert seen in box
-    mixed, flat, _ = encoder(spaces.Dict({"x": spaces.Discrete(2), "y": spaces.Box(0, 1, (1,))}), MOVES)
+    mixed, flat, _ = encoder(
+        spaces.Dict({"x": spaces.Discrete(2), "y": spaces.Box(0, 1, (1,))}), MOVES
+    )
     assert flat({"x": 1, "y": np.array([0.25], np.float32)}, 0, 0) in mixed
 
 

@@ -23,7 +23,9 @@ def test_lines_go_on_with_bars_and_end_with_comments() -> None:
     assert [line.number for line in lines] == [1, 4]
 
 
-@pytest.mark.parametrize("text", ["A B", "-> B", "A -> 'b", "A -> B [1] C", "A -> [1] [2]", "A -> B ]"])
+@pytest.mark.parametrize(
+    "text", ["A B", "-> B", "A -> 'b", "A -> B [1] C", "A -> [1] [2]", "A -> B ]"]
+)
 def test_what_is_no_rule_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no|follows|second"):
         read_line(text)

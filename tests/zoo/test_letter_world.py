@@ -28,6 +28,5 @@ def test_the_number_of_steps_is_ten_and_all_runs_end_well() -> None:
 def test_the_plain_world_is_not_proper() -> None:
     model = zoo.letter_world(None)
     assert recurl.analyse(model).verdict == "not proper"
-    # Its optimal policy is the same: the tables of actions are those of the patient world.
     with pytest.raises(ValueError, match="patience"):
         zoo.letter_world(3)

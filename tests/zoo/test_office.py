@@ -14,11 +14,11 @@ def test_the_value_on_a_line_of_offices() -> None:
 
 
 def value_by_errands(layout: str, asked: float, broken: float, prize: float, cost: float) -> float:
-    """Value iteration over (cell, stack of errands), a row of cells, stacks up to ten."""
-    stacks = ["CM" * 6, "MC" * 6]
+    """Value iteration over (cell, stack of errands), a row of cells, stacks up to 21."""
+    stacks = ["CM" * 12, "MC" * 12]
     states = {(x, "") for x in range(len(layout))}
     states |= {
-        (x, text[:n][::-1]) for x in range(len(layout)) for text in stacks for n in range(1, 11)
+        (x, text[:n][::-1]) for x in range(len(layout)) for text in stacks for n in range(1, 22)
     }
     states = {(x, s) for x, s in states if not s or s[-1] == "C"}
     value = dict.fromkeys(states, 0.0)

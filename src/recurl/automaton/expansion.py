@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -140,9 +139,3 @@ class Expansion:
         choices = self.moves.choices(control, string)
         named = [f"{a} / {c}" if c else a for c in choices for a in own]
         return [*named, *(name for name, _ in self.moves.silent(control, string))]
-
-    def reward(self, effect: int, transition: int) -> Fraction:
-        """Reward of a move: the world's and the machine's."""
-        m = self.mdp
-        paid = Fraction(0) if transition < 0 else m.reward_values[m.reward[transition]]
-        return paid + self.effects[effect].reward

@@ -19,8 +19,6 @@ ANY = "_"
 ELSE = "else"
 """A guard that holds where no other of the same state and top does."""
 
-OTHERWISE = ("stay", "stop")
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:

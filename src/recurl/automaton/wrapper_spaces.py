@@ -81,8 +81,8 @@ class Actions:
             raise ModelError([Problem("MachineEnv", message, fix)])
         self._own = int(space.n) if isinstance(space, spaces.Discrete) else 0
         self._first = int(space.start) if isinstance(space, spaces.Discrete) else 0
-        total = self._own * len(self._choices) + len(self._silent)
-        self.space = space if self._plain else spaces.Discrete(total)
+        self._total = self._own * len(self._choices) + len(self._silent)
+        self.space = space if self._plain else spaces.Discrete(self._total)
 
     def decode(self, action: Any, control: int, string: int) -> tuple[Any, str]:
         """The environment's action and the choice; None and a name for an epsilon move."""
@@ -102,11 +102,11 @@ class Actions:
         return own + self._first, self._choices[choice]
 
     def mask(self, given: Any, control: int, string: int) -> npt.NDArray[np.int8] | None:
-        """Which actions exist; None if all do, always. Nothing is left to choose with control -1."""
+        """Which actions exist; None if all do, always. Control -1 leaves nothing to choose."""
         if self._plain:
             return None if given is None else np.asarray(given, np.int8)
         if control < 0:
-            return (np.arange(self.space.n) == 0).astype(np.int8)  # type: ignore[attr-defined]
+            return np.eye(1, self._total, dtype=np.int8).reshape(-1)
         mask = self._exists(control, string)
         if given is not None:
             reading = self._own * len(self._choices)

@@ -19,7 +19,7 @@ EXAMPLES = """\
   recurl pac cloud exits=1 --epsilon 0.05 --delta 0.01
   recurl pac cloud exits=1 --method plan
   recurl pac cloud --discount 0.9 --epsilon 0.05
-  recurl pac cloud --drift 4,0.1,9 --epsilon 2
+  recurl pac cloud --drift 4,0.15,9 --epsilon 2
   recurl pac gambler --epsilon 0.01 --counts gambler.counts
 """
 
@@ -48,7 +48,9 @@ def pac(
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     json: AsJson = False,
 ) -> None:
-    """Learn the optimum from samples: an interval that is right with probability 1 - delta.
+    """Learn the optimum from samples, with a guarantee.
+
+    The interval is right with probability 1 - delta.
 
     The model is only drawn from. With --counts, sampling that was stopped goes on.
     """

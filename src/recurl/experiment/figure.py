@@ -99,7 +99,7 @@ def _frame(axes: Axes, study: Study, heights: list[float]) -> None:
 
 
 def save_figure(figure: Figure, folder: Path, name: str = "figure") -> list[Path]:
-    """Write a figure as PNG, PDF and SVG; the same figure gives the same bytes."""
+    """Write a figure as PNG, PDF and SVG."""
     paths = []
     for suffix in FORMATS:
         path = folder / f"{name}.{suffix}"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from recurl.errors import CheckpointError
-from recurl.experiment.record import Files, Record, read_record
-from recurl.experiment.settings import Experiment, Run
+from recurl.experiment.record import Record, read_record
+from recurl.experiment.settings import Experiment
 from recurl.model.files import write_atomic
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ class Study(NamedTuple):
         """The final greedy policy of a run."""
         from recurl.policy import Policy
 
-        methods = {method.name: method for method in self.experiment.methods}
-        run = Run(self.experiment, methods[record.method], record.seed)
-        return Policy.load(Files(self.folder.parent, run).policy, self.model)
+        # By the name of the folder now: a study may be moved and renamed.
+        path = self.folder / "runs" / f"{record.method}-{record.seed}.policy"
+        return Policy.load(path, self.model)
 
 
 def begin_study(out: Path, experiment: Experiment, model: RMDP) -> None:
@@ -108,8 +108,7 @@ def read_study(folder: str | os.PathLike[str]) -> Study:
 
 def _records(place: Path, experiment: Experiment) -> Iterable[Record]:
     for run in experiment.runs():
-        # By the name of its folder now: a study may be moved and renamed.
-        path = place / "runs" / Files(place.parent, run).record.name
+        path = place / "runs" / f"{run.name}.json"
         if path.is_file():
             record = read_record(path)
             if record.config == run.config:

@@ -38,7 +38,7 @@ class Row(NamedTuple):
         iqm_high: Upper end.
         exact: Exact value of the final greedy policy, mean over runs.
         exact_worst: The worst of them.
-        optimal: Runs whose final policy is optimal.
+        optimal: Runs whose final policy is optimal up to a 1e-5th part.
         optimum: The certified optimum.
         distance: Optimum less mean exact value.
         within_5: Steps to 5 % of the optimum, median over runs; None if most do not get there.

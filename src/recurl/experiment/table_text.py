@@ -72,7 +72,7 @@ def _interval(middle: float | None, low: float | None, high: float | None) -> st
 def _exact(row: Row) -> str:
     if row.exact is None:
         return "not finite" if row.runs else MISSING
-    return f"{number(row.exact)} ({row.optimal} of {row.runs} optimal)"
+    return f"{number(row.exact)} ({row.optimal} of {row.runs} within 1e-5)"
 
 
 def markdown(rows: Sequence[Row]) -> str:

@@ -27,10 +27,6 @@ class Alternative:
     reward: Fraction = Fraction(0)
 
 
-Rules = Mapping[str, Mapping[str, Sequence[Alternative]]]
-"""Alternatives by nonterminal and choice."""
-
-
 class Grammar:
     """A context-free grammar whose rules have probabilities, rewards and, if wanted, choices.
 

@@ -55,7 +55,6 @@ class _Binary:
     Attributes:
         number: Numbers of the symbols.
         pairs: Rules A -> B C as rows (A, B, C), and their probabilities.
-        units: Probability of A -> B.
         nothing: Probability to write nothing.
         closure: (I - U)^-1, with U the steps from A to B with nothing beside it.
     """
@@ -63,7 +62,6 @@ class _Binary:
     number: dict[str, int]
     pairs: np.ndarray
     weights: Floats
-    units: Floats
     nothing: Floats
     closure: Floats
 
@@ -114,7 +112,7 @@ class _Binary:
         np.add.at(silent, (a, b), weights * nothing[c])
         np.add.at(silent, (a, c), weights * nothing[b])
         closure: Floats = np.linalg.inv(np.eye(size) - silent).astype(np.float64)
-        return cls(number, pairs, weights, U, nothing, closure)
+        return cls(number, pairs, weights, nothing, closure)
 
 
 def _least(pairs: np.ndarray, weights: Floats, units: Floats, empty: Floats) -> Floats:

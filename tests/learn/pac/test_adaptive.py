@@ -18,7 +18,7 @@ SMALL = {
     "cloud": (recurl.zoo.cloud(exits=1), 0.1),
     "gambler": (recurl.zoo.gambler(p=0.3), 0.5),
     "random": (recurl.zoo.random_model(seed=3, components=2, nodes=4, kind="one_exit"), 0.5),
-    "spelunking": (recurl.zoo.spelunking(levels=("ox/or",), discount=0.7, start=(0, 0)), 1.5),
+    "spelunking": (recurl.zoo.spelunking(levels=("ox/or",), discount=0.7, start=(0, 0)), 2.0),
 }
 
 

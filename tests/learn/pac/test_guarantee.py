@@ -9,7 +9,8 @@ from recurl.learn.pac.guarantee import Guarantee
 def made(**changes: object) -> Guarantee:
     parts: dict[str, object] = {
         "policy": None, "loss": 0.5, "epsilon": 0.1, "delta": 0.05, "reached": False,
-        "samples": 1234, "planned": 10_000, "method": "adaptive", "numbers": {"K": 7.0, "Rule": "x"},
+        "samples": 1234, "planned": 10_000, "method": "adaptive",
+        "numbers": {"K": 7.0, "Rule": "x"},
         "unseen": ("1 exit: S.u9",), "warnings": ("b is too small",),
     }  # fmt: skip
     return Guarantee(recurl.zoo.cloud(), -6.0, -5.5, -5.75, **{**parts, **changes})  # type: ignore[arg-type]

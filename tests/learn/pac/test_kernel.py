@@ -52,7 +52,11 @@ def test_boxes_against_a_linear_program(
     gone = np.zeros(actions)
     gone[0] = missing
     sets = Sets(
-        np.append(low, rest), np.append(high, rest), np.append(centre, rest), np.full(actions, 2.0), gone
+        np.append(low, rest),
+        np.append(high, rest),
+        np.append(centre, rest),
+        np.full(actions, 2.0),
+        gone,
     )
     room = kernel.new_room(model.tables)
     x = np.zeros(model.tables.n_vertices)

@@ -20,7 +20,7 @@ from recurl.learn.pac.learner import PACLearner
     ],
 )  # fmt: skip
 def test_senseless_settings_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="not|give"):
+    with pytest.raises(ValueError, match=r"not|give"):
         PACLearner(**wrong)
 
 

@@ -36,7 +36,10 @@ def test_a_plan_states_all_its_numbers() -> None:
     model = recurl.zoo.cloud(exits=1)
     learned = learn_planned(model, Task(0.1, 0.05, seed=1))
     closeness = learned.numbers["Closeness of every pair (sum of differences)"]
-    steps, reward = learned.numbers["Bound K on expected steps"], learned.numbers["Bound on rewards"]
+    steps, reward = (
+        learned.numbers["Bound K on expected steps"],
+        learned.numbers["Bound on rewards"],
+    )
     assert reward == 8
     assert 2 * float(closeness) * float(steps) ** 2 * 8 <= 0.1
     assert learned.lower <= -5.3425 <= learned.upper

@@ -37,7 +37,9 @@ def test_the_promise_holds_in_repeated_draws() -> None:
 
 
 def test_large_supports_do_not_overflow() -> None:
-    assert weissman_samples(0.5, [5000], 0.1)[0] == math.ceil(8 * (5000 * math.log(2) - math.log(0.1)))
+    assert weissman_samples(0.5, [5000], 0.1)[0] == math.ceil(
+        8 * (5000 * math.log(2) - math.log(0.1))
+    )
 
 
 def test_too_many_samples_are_refused() -> None:

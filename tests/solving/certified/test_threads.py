@@ -15,7 +15,7 @@ def test_every_place_once(count: int) -> None:
     def work(begin: int, end: int) -> None:
         seen[begin:end] += 1
 
-    spread(count, work)
+    spread(count, 10**6, work)
     assert (seen == 1).all()
 
 
@@ -24,4 +24,4 @@ def test_an_error_is_not_lost() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        spread(1000, work)
+        spread(1000, 10**6, work)

@@ -30,7 +30,7 @@ def vertex_rows(model: RMDP, observation: str) -> Rows:
         >>> import recurl
         >>> model = recurl.zoo.palindrome()
         >>> vertex_rows(model, "features").shape, vertex_rows(model, "categories").shape
-        ((621, 7), (621, 17))
+        ((621, 7), (621, 15))
     """
     if observation == "onehot" or model.features is None:
         return np.eye(model.tables.n_vertices, dtype=np.float32)

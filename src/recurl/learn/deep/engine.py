@@ -17,7 +17,7 @@ from recurl.learn.deep.loop import Program, Run, enter, new_run
 from recurl.learn.deep.network import Shape
 from recurl.learn.deep.rule import Brain, predict
 from recurl.learn.deep.settings import DeepSettings
-from recurl.learn.deep.stretch import advance, test_key
+from recurl.learn.deep.stretch import advance, trial_key
 from recurl.learn.deep.trees import as_arrays, from_arrays
 from recurl.learn.deep.trial import Tested, trial
 from recurl.learn.deep.world import World, static_of, world_of
@@ -91,7 +91,7 @@ class DeepModelEngine:
         check_loss(float(run.brain.loss), int(run.step), self.steps, self.settings)
         s, self.run = self.settings, run
         due = s.evaluate_every and self.steps % s.evaluate_every == 0
-        about = (s.evaluate_episodes, s.evaluate_limit, self.steps)
+        about = (s.evaluate_episodes, s.evaluate_limit, 1 + self.steps)
         self._tested = {about: tested} if due else {}
 
     def training_mean(self) -> float:
@@ -106,7 +106,7 @@ class DeepModelEngine:
         """Returns, lengths and cuts of greedy episodes; the run and its random numbers stay."""
         found = self._tested.get((episodes, limit, stream))
         if found is None:
-            key = test_key(self._test_key, jnp.int32(stream))
+            key = trial_key(self._test_key, jnp.int32(stream))
             brain = self.run.brain
             found = trial(self.program, self.world, brain, key, episodes, jnp.int32(limit))
         returns, lengths, cut = map(np.asarray, found)

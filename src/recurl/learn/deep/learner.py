@@ -94,14 +94,81 @@ class DeepLearner(Learner):
 
 
 class DeepRecursiveQLearning(DeepLearner):
-    """Deep Recursive Q-learning: a network over the features of a state and its exit values."""
+    """Deep Recursive Q-learning: a network over the features of a state and its exit values.
+
+    What matters of a call stack is what each exit of the running component is worth, relative to
+    the worst of them: the vector v, as in `RecursiveQLearning`. Here Q(s, v, .) is a network, v is
+    as wide as the widest component (exits that do not exist are 0 and no minimum is taken over
+    them), and steps go to a replay buffer with their kind and an auxiliary number. After each step
+    of the environment a batch of them is moved towards its targets, with Q- a copy of the network
+    made every so many updates:
+
+    - the step entered a box: with v'[i] = max Q(return port i, v, .) by the network of that moment
+      and m = min v', ``r + m + max Q-(s', v' - m, .)``;
+    - it left through exit k: ``r + v[k]``;
+    - otherwise: ``r + max Q-(s', v, .)``.
+
+    On a model, whole stretches of it run as one compiled program; the stack is an array there, and
+    an episode that overflows it is cut and counted (``engine.overflowed``, and in ``repr``). On an
+    environment, or a vector environment, a compiled program follows each step. If the loss is no
+    longer finite, learning stops with an error, and what was learned before it is kept.
+
+    Args:
+        model_or_env: A model, or a Gymnasium environment (or vector environment) that keeps the
+            recursive protocol. Box observations are taken as they are, Discrete and MultiDiscrete
+            become one-hot, Dict and Tuple are laid end to end.
+        preset: Named settings that the others override: ``"paper"`` or ``"swift"``.
+        learning_rate: Step size of Adam: a number, or a schedule of steps (`recurl.schedules`).
+        exploration: Probability to take any action instead of the best: a number or a schedule.
+        hidden: Sizes of the hidden layers (tanh).
+        batch: Stored steps that an update learns from.
+        buffer: Steps that are stored.
+        warm_up: Steps before the first update.
+        train_every: Steps between updates.
+        target_every: Updates between copies to the target network.
+        averaging: Decay per update of the average of weights that the greedy policy uses; 0 uses
+            the weights themselves.
+        observation: How vertices of a model are shown: ``"features"``, ``"categories"`` (of these)
+            or ``"onehot"``.
+        value_scale: Factor of exit values at the input, or ``"running"``: one over their root mean
+            square so far.
+        reward_scale: Factor of rewards and all values, or ``"running"``.
+        max_exits: Most exits of anything called in an environment. Environments made from models,
+            and models, know it.
+        episode_limit: Steps after which an episode is cut.
+        stack_limit: Pending calls beyond which an episode in a model is cut.
+        seed: Seed of all randomness; the same seed gives the same run to the bit.
+        evaluate_every: Test the greedy policy after so many steps, into ``curve``; 0 for never.
+        evaluate_episodes: Episodes of a test.
+        evaluate_limit: Steps after which a test episode is cut.
+        evaluation_env: Environment for tests, where it cannot be made from ``env.spec``.
+
+    Example:
+        >>> import recurl
+        >>> model = recurl.zoo.cloud()
+        >>> learner = DeepRecursiveQLearning(model, hidden=(16,), batch=32, warm_up=100)
+        >>> learner.learn(1000)
+        <DeepRecursiveQLearning: 1000 steps, ... episodes, loss ...>
+        >>> learner.policy()
+        <Policy for cloud: ...>
+    """
 
     flat = False
     kind = "DeepRecursiveQLearning"
 
 
 class DQN(DeepLearner):
-    """Flat deep Q-learning, the baseline: calls and returns are ordinary steps."""
+    """Flat deep Q-learning, the baseline: calls and returns are ordinary steps.
+
+    The same code without exit values: the network sees the state alone, and every step but the last
+    of a run has the target ``r + max Q-(s', .)``; discount 1. Takes what `DeepRecursiveQLearning`
+    takes.
+
+    Example:
+        >>> import recurl
+        >>> DQN(recurl.zoo.cloud(), hidden=(16,), batch=32, warm_up=100).learn(500)
+        <DQN: 500 steps, ... episodes, loss ...>
+    """
 
     flat = True
     kind = "DQN"

@@ -126,11 +126,7 @@ def one_step(program: Program, world: World, run: Run) -> Run:
     place, brain = run.place, run.brain
     action = _choose(program, world, run, draws[1], draws[2])
     out = outcome(static, world, place.vertex, action, draws[0])
-    entered, least = jax.lax.cond(
-        _calls(static, out),
-        lambda: enter(program, world, (brain, brain.online), place.values, out.box),
-        lambda: (jnp.zeros_like(place.values), jnp.float32(0)),
-    )
+    entered, least = _entered(program, world, brain, place, out)
     after = follow(world, place, out, entered)
     buffer = store(run.buffer, run.step, _transition(static, place, action, out, after, least))
     brain = _note_sizes(plan, static, world, brain, out, entered)
@@ -146,8 +142,18 @@ def _same(brain: Brain) -> Brain:
     return brain
 
 
-def _calls(static: Static, out: Outcome) -> jax.Array:
-    return jnp.bool_(False) if static.flat else out.move == CALLS
+def _entered(
+    program: Program, world: World, brain: Brain, place: Place, out: Outcome
+) -> tuple[jax.Array, jax.Array]:
+    """What `enter` gives if a step calls; zeros else."""
+    nothing = (jnp.zeros_like(place.values), jnp.float32(0))
+    if program.static.flat:
+        return nothing
+    return jax.lax.cond(
+        out.move == CALLS,
+        lambda: enter(program, world, (brain, brain.online), place.values, out.box),
+        lambda: nothing,
+    )
 
 
 def _choose(

@@ -31,15 +31,16 @@ def advance(
     run = jax.lax.while_loop(goes_on, partial(one_step, program, world), run)
     if not plan.evaluate_every:
         return run, no_trial(plan.evaluate_episodes)
+    mind, episodes, limit = run.brain, plan.evaluate_episodes, jnp.int32(plan.evaluate_limit)
+    own_key = trial_key(key, 1 + run.step)
     tested = jax.lax.cond(
         run.step % plan.evaluate_every == 0,
-        lambda: trial(program, world, run.brain, test_key(key, run.step), plan.evaluate_episodes,
-                      jnp.int32(plan.evaluate_limit)),
-        lambda: no_trial(plan.evaluate_episodes),
-    )  # fmt: skip
+        lambda: trial(program, world, mind, own_key, episodes, limit),
+        lambda: no_trial(episodes),
+    )
     return run, tested
 
 
-def test_key(key: jax.Array, stream: jax.Array) -> jax.Array:
+def trial_key(key: jax.Array, stream: jax.Array) -> jax.Array:
     """Random key of a test: none of the numbers of training are used."""
     return jax.random.fold_in(key, stream)

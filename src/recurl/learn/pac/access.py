@@ -77,7 +77,7 @@ class ModelAccess:
         >>> access = ModelAccess(recurl.zoo.gambler(p=0.25), seed=1)
         >>> access.draw(np.full(3, 1000))
         >>> access.samples, access.counts.tolist()
-        (3000, [261, 739, 1000, 1000])
+        (3000, [246, 754, 1000, 1000])
     """
 
     def __init__(self, model: RMDP, seed: int = 0) -> None:

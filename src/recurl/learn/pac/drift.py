@@ -144,12 +144,12 @@ def contradictions(model: RMDP, drift: Drift, seed: int = 0) -> tuple[str, ...]:
     Example:
         >>> import recurl
         >>> contradictions(recurl.zoo.gambler(p=0.25), Drift(height=1.1, fall=0.9, value=10))
-        ('under the uniform policy ... is 1.3... on average, above c_o = 1.1',)
+        ('under the uniform policy the stack height at step ... above c_o = 1.1',)
     """
     random = np.random.default_rng([seed, 77])
     count = np.maximum(np.diff(model.tables.action_start), 1)
     named = [("the uniform policy", Policy.uniform(model))]
-    for number in range(1, _POLICIES):
+    for number in range(1, _POLICIES if count.max() > 1 else 1):
         choice = random.integers(0, count)
         named.append((f"random policy {number}", Policy.stackless(model, choice)))
     return tuple(

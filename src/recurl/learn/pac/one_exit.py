@@ -14,6 +14,7 @@ from recurl.learn.pac.adaptive import Adaptive, Callback
 from recurl.learn.pac.counts import load_counts, save_counts
 from recurl.learn.pac.guarantee import Guarantee
 from recurl.learn.pac.plan import Plan, one_exit_closeness, steps_of_analysis, weissman_samples
+from recurl.learn.pac.robust import RobustBounds
 from recurl.learn.pac.unseen import unseen
 from recurl.policy import Policy
 from recurl.solving.api import solve
@@ -163,15 +164,15 @@ def learn_adaptively(model: RMDP, task: Task) -> Guarantee:
     if task.checkpoint is not None:
         save_counts(task.checkpoint, access, run.bounds)
     bounds = run.bounds
-    choice = bounds.choice(run.sets, -1.0) - model.tables.action_start[:-1]
+    policy, attained = _policy(model, run, steps)
     known = "given" if steps is not None else "found from the data"
     return Guarantee(
         learned_model(access),
         bounds.lower,
         bounds.upper,
         (bounds.lower + bounds.upper) / 2,
-        Policy.stackless(model, np.where(model.tables.states, choice, 0)),
-        loss=run.gap,
+        policy,
+        loss=bounds.upper - attained,
         epsilon=task.epsilon,
         delta=task.delta,
         reached=run.reached,
@@ -186,6 +187,17 @@ def learn_adaptively(model: RMDP, task: Task) -> Guarantee:
         },
         unseen=unseen(access.view()),
     )
+
+
+def _policy(model: RMDP, run: Adaptive, steps: float | None) -> tuple[Policy, float]:
+    """The pessimistic policy of the last sets, and what it is worth in all of their models.
+
+    The bounds of the run may owe something to earlier sets, under which other actions were best.
+    """
+    last = RobustBounds(run.access.model, steps)
+    last.tighten(run.sets, tolerance=1e-6 * run.epsilon)
+    choice = last.choice(run.sets, -1.0) - model.tables.action_start[:-1]
+    return Policy.stackless(model, np.where(model.tables.states, choice, 0)), last.lower
 
 
 def _saving(task: Task, run: Adaptive) -> Callback | None:

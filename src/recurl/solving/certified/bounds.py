@@ -153,6 +153,7 @@ def upper_bound(problem: Problem, points: Points, start: Floats, slack: float) -
         out = np.empty_like(entries)
         spread(
             len(points.component),
+            len(values),
             lambda a, b: kernel.upper_step(
                 t, points, gain, order, entries, values, fine.now, out, a, b
             ),
@@ -309,6 +310,7 @@ def _solve_reach(problem: Problem, lower: Lower, slack: float, solver: Solver) -
         out, given = np.zeros_like(entries), _within_one(entries)
         spread(
             len(pts.component),
+            len(lower.rewards),
             lambda a, b: policy_kernel.reach_step(
                 t, pts, problem.order, lower.action, lower.callee, given, lower.reach,
                 slack, fineness, out, a, b,
@@ -334,6 +336,7 @@ def _solve_rewards(problem: Problem, lower: Lower, slack: float, solver: Solver)
         out = np.empty_like(entries)
         spread(
             len(pts.component),
+            len(lower.rewards),
             lambda a, b: policy_kernel.reward_step(
                 t, pts, problem.gain, problem.order, lower.action, lower.callee,
                 lower.entry_reach, entries, lower.rewards, slack * scale, fineness, out, a, b,

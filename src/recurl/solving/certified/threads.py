@@ -8,23 +8,23 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 
-_ALONE = 64
-"""Contexts up to which handing work to threads costs more than it saves."""
+_ALONE = 20_000
+"""Slots up to which handing work to threads costs more than it saves."""
 
 
-def spread(count: int, work: Callable[[int, int], None]) -> None:
-    """Do ``work(a, b)`` for parts [a, b) of range(count); the parts must not meet.
+def spread(count: int, slots: int, work: Callable[[int, int], None]) -> None:
+    """Do ``work(a, b)`` for parts [a, b) of range(count), on threads if there are many slots.
 
     Example:
         >>> done = [0] * 100
         >>> def work(a, b):
         ...     done[a:b] = [1] * (b - a)
-        >>> spread(100, work)
+        >>> spread(100, 1_000_000, work)
         >>> sum(done)
         100
     """
     parts = 4 * _threads()
-    if count <= _ALONE:
+    if slots <= _ALONE:
         work(0, count)
         return
     edges = [count * i // parts for i in range(parts + 1)]

@@ -213,6 +213,11 @@ def back_up_below(
     shift = block(t, s, c, x)
     low = np.empty(end - start)
     _values_below(t, s, gain, order, v0, c, low, tol)
+    hope = 0.0
+    for entry in range(t.n_entries[c]):
+        hope = max(hope, low[entry] - below_at(t, s, c, v0, start + entry)[1])
+    if hope <= tol:
+        return 0.0
     v = np.empty(s.vector.shape[1])
     for q in range(start, end):
         if t.vertex_kind[q] == CALL:

@@ -1,0 +1,79 @@
+"""``recurl experiment``: runs of one's own models and methods, from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recurl.cli.output import AsJson, UsageError, complain, print_json, show, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recurl.experiment.settings import Experiment
+    from recurl.experiment.study import Study
+
+EXAMPLES = """\
+  recurl experiment study.yaml
+  recurl experiment study.yaml --out runs/study --workers 1
+"""
+
+
+def experiment(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Models, methods, seeds, steps.")],
+    *,
+    out: Annotated[Path | None, typer.Option(help="Folder; named after the file.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Runs at once; all cores.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Run the experiments of a file, and leave a figure, a table and a report.
+
+    Finished runs are not repeated: the same command continues where it was stopped.
+    """
+    from recurl.experiment.document import load_experiments
+
+    if not file.is_file():
+        raise UsageError(f"{file}: there is no such file")
+    run_and_report(load_experiments(file), out or Path(file.stem), workers=workers, json=json)
+
+
+def run_and_report(
+    experiments: Sequence[Experiment], out: Path, *, workers: int | None, json: bool
+) -> None:
+    """Run what is not done yet, write the results, and end with 1 if a run failed."""
+    from recurl.experiment.progress import Display
+    from recurl.experiment.runner import run_experiments
+    from recurl.experiment.study import read_study
+
+    try:
+        with Display() as watch:
+            records = run_experiments(experiments, out, workers=workers, watch=watch)
+    except KeyboardInterrupt:
+        complain(f"interrupted; what was learned is in {out}: the same command continues")
+        raise
+    studies = [read_study(out / one.name) for one in experiments]
+    write_and_show(studies, out, json=json)
+    if failed := sum(record.failed for record in records):
+        complain(f"{failed} of {len(records)} runs failed; their records have the tracebacks")
+        raise typer.Exit(1)
+
+
+def write_and_show(studies: Sequence[Study], out: Path, *, json: bool) -> None:
+    """Write figure, table and report, and print the table."""
+    from recurl.cli.progress import Waiting
+    from recurl.experiment.results import write_results
+    from recurl.experiment.table import table_rows
+    from recurl.experiment.table_text import HEADS, cells
+
+    with Waiting("drawing and writing"):
+        files = write_results(studies, out)
+    rows = table_rows(studies)
+    if json:
+        print_json({"rows": [row._asdict() for row in rows], "files": [str(f) for f in files]})
+        return
+    shown = (0, 1, 2, 3, 5, 6, 12, 13)
+    heads = [HEADS[i] for i in shown]
+    show(table(*heads, rows=[[cells(row)[i] for i in shown] for row in rows]))
+    show("", f"Figure, table and report: {files[-1]}")

@@ -1,0 +1,28 @@
+"""``recurl report``: figure, table and report of runs that are on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recurl.cli.experiment import write_and_show
+from recurl.cli.output import AsJson
+
+EXAMPLES = """\
+  recurl report reproduced
+  recurl report reproduced/cloud runs/study --out summary
+"""
+
+
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of runs.")],
+    *,
+    out: Annotated[Path | None, typer.Option(help="Folder; the first DIR if not given.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Make figure, table and report from saved runs; nothing is run again."""
+    from recurl.experiment.study import find_studies
+
+    write_and_show(find_studies(folders), out or folders[0], json=json)

@@ -1,0 +1,44 @@
+"""``recurl reproduce``: the experiments of the paper, again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recurl.cli.experiment import run_and_report
+from recurl.cli.output import AsJson, UsageError
+
+EXAMPLES = """\
+  recurl reproduce cloud
+  recurl reproduce all --quick --out runs/quick
+  recurl reproduce spelunking --seeds 3
+"""
+
+
+def reproduce(
+    which: Annotated[
+        str, typer.Argument(metavar="WHICH", help="cloud, spelunking, palindrome or all.")
+    ] = "all",
+    *,
+    seeds: Annotated[int | None, typer.Option(help="Runs of each method; 10 if not given.")] = None,
+    quick: Annotated[bool, typer.Option(help="3 seeds, and palindrome cut short.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for records and results.")] = Path("reproduced"),
+    workers: Annotated[int | None, typer.Option(help="Runs at once; all cores.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Rerun the paper's experiments, and leave a figure, a table and a report.
+
+    Finished runs are not repeated: the same command continues where it was stopped.
+    """
+    from recurl.errors import UnknownNameError
+    from recurl.experiment.paper import PAPER, paper_experiments
+
+    if seeds is not None and seeds < 1:
+        raise UsageError("--seeds must be positive")
+    if which != "all" and which not in PAPER:
+        raise UnknownNameError("experiment", which, [*PAPER, "all"])
+    made = paper_experiments(seeds, quick)
+    chosen = list(made.values()) if which == "all" else [made[which]]
+    run_and_report(chosen, out, workers=workers, json=json)

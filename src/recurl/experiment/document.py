@@ -1,0 +1,130 @@
+"""Experiments of one's own, from a YAML file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from recurl.errors import RecurlError
+from recurl.experiment.options import learner_class
+from recurl.experiment.settings import Experiment, Method, ModelChoice
+
+TOP = {"models", "methods", "seeds", "steps", "settings"}
+
+
+class ExperimentError(RecurlError):
+    """A file that describes no experiment; says where and why."""
+
+
+def load_experiments(path: str | os.PathLike[str]) -> list[Experiment]:
+    """The experiments of a file, one for each model.
+
+    The keys of ``models`` are names; an entry is empty (the name is that of a zoo model), or has
+    ``zoo`` and its ``parameters``, or ``file``; and ``steps`` where the budget differs. The keys of
+    ``methods`` are names as well; an entry has an ``algorithm`` and the settings of its learner.
+    ``seeds`` is a number or a list.
+
+    Raises:
+        ExperimentError: Something is missing, unknown or wrong.
+    """
+    import yaml
+
+    file = Path(path)
+    try:
+        # Every scalar as text: YAML itself would read 1e5 as a text and `no` as a truth value.
+        tree = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506
+        return read_experiments(tree, file.parent)
+    except (yaml.YAMLError, ValueError, TypeError, RecurlError) as error:
+        raise ExperimentError(f"{file}: {error}") from error
+
+
+def read_experiments(tree: Any, folder: Path = Path()) -> list[Experiment]:
+    """The same from what a YAML reader made of the file.
+
+    Example:
+        >>> tree = {"models": {"cloud": ""}, "methods": {"flat": {"algorithm": "q"}},
+        ...         "steps": "1e3", "seeds": "2"}
+        >>> found = read_experiments(tree)[0]
+        >>> found.name, found.steps, found.seeds
+        ('cloud', 1000, (0, 1))
+    """
+    top = _mapping(tree, "the file")
+    if unknown := set(top) - TOP:
+        raise ValueError(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(TOP))}")
+    methods = tuple(
+        _method(name, _mapping(entry, f"method {name}"))
+        for name, entry in _mapping(top.get("methods"), "methods").items()
+    )
+    return [
+        _experiment(name, _mapping(entry, f"model {name}"), methods, top=top, folder=folder)
+        for name, entry in _mapping(top.get("models"), "models").items()
+    ]
+
+
+def _experiment(
+    name: str, entry: dict[str, Any], methods: tuple[Method, ...], *, top: Any, folder: Path
+) -> Experiment:
+    entry = dict(entry)
+    steps = entry.pop("steps", top.get("steps"))
+    if steps is None:
+        raise ValueError(f"model {name}: say how many steps, here or for all models")
+    return Experiment(
+        name=name,
+        title=name,
+        model=_model(name, entry, folder),
+        methods=methods,
+        steps=int(float(steps)),
+        seeds=_seeds(top.get("seeds", "1")),
+        settings=scalar(_mapping(top.get("settings"), "settings")),
+    )
+
+
+def _model(name: str, entry: dict[str, Any], folder: Path) -> ModelChoice:
+    if "file" in entry:
+        entry["file"] = str(folder / entry["file"])
+    elif "zoo" not in entry:
+        entry["zoo"] = name
+    parameters = scalar(_mapping(entry.pop("parameters", None), f"parameters of {name}"))
+    return ModelChoice(parameters=parameters, **entry)
+
+
+def _method(name: str, entry: dict[str, Any]) -> Method:
+    settings = scalar(dict(entry))
+    algorithm = settings.pop("algorithm", "rql")
+    learner_class(algorithm)
+    return Method(name, algorithm, settings, label=settings.pop("label", name))
+
+
+def _seeds(value: Any) -> tuple[int, ...]:
+    return tuple(map(int, value)) if isinstance(value, list) else tuple(range(int(value)))
+
+
+def _mapping(value: Any, place: str) -> dict[str, Any]:
+    if value in (None, ""):
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError(f"{place} must be a mapping of names, not {value!r}")
+    return value
+
+
+def scalar(value: Any) -> Any:
+    """Texts read as what they look like: numbers, truth values, nothing, else text.
+
+    Example:
+        >>> scalar({"steps": "1e5", "hidden": ["64", "64"], "preset": "swift", "limit": "none"})
+        {'steps': 100000.0, 'hidden': [64, 64], 'preset': 'swift', 'limit': None}
+    """
+    if isinstance(value, dict):
+        return {key: scalar(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [scalar(inner) for inner in value]
+    words = {"true": True, "false": False, "none": None, "null": None}
+    if value in words:
+        return words[value]
+    for read in (int, float):
+        try:
+            return read(value)
+        except ValueError:
+            continue
+    return value

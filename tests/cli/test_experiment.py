@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Run, RunJson
+
+TEXT = """\
+seeds: 1
+steps: 1000
+settings: {{evaluate_every: 500, episode_limit: 200}}
+models: {{cloud: }}
+methods:
+  good: {{algorithm: rql}}
+  other: {{algorithm: rql, alpha: {alpha}}}
+"""
+
+
+def test_a_file_of_ones_own(run_json: RunJson, run: Run) -> None:
+    Path("study.yaml").write_text(TEXT.format(alpha=0.5))
+    result = run("experiment", "study.yaml", "--json")
+    assert '"method": "good"' in result.stdout
+    assert Path("study/report.html").is_file()
+    assert Path("study/cloud/runs/other-0.json").is_file()
+
+
+def test_a_failing_run_is_told_by_the_exit_code(run: Run) -> None:
+    Path("study.yaml").write_text(TEXT.format(alpha=7))
+    result = run("experiment", "study.yaml", code=1)
+    assert "1 of 2 runs failed" in result.stderr
+    assert "ValueError" in Path("study/cloud/runs/other-0.json").read_text()
+    assert "Runs that failed" in Path("study/report.html").read_text()
+
+
+def test_a_missing_file_is_a_wrong_command(run: Run) -> None:
+    assert "no such file" in run("experiment", "nothing.yaml", code=2).stderr

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+
+def test_report_of_runs_on_disk(run: Run) -> None:
+    run("reproduce", "cloud", "--seeds", "1", "--out", "here")
+    Path("here/cloud").rename("here/moved")
+    run("report", "here", "--out", "there")
+    assert "recursive" in Path("there/table.md").read_text()
+    assert Path("there/report.html").is_file()
+
+
+def test_a_folder_without_runs_is_an_error(run: Run) -> None:
+    Path("empty").mkdir()
+    assert "no saved runs" in run("report", "empty", code=1).stderr

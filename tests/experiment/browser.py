@@ -1,0 +1,85 @@
+"""Headless Chromium, driven through chromedriver by plain HTTP."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+MISSING = None if CHROMIUM and DRIVER else "needs chromium and chromedriver, which are not here"
+ARGUMENTS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+
+
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Browser:
+    def __init__(self, address: str) -> None:
+        self._address = address
+        options = {"binary": CHROMIUM, "args": ARGUMENTS}
+        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        self._session = self._send("", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
+
+    def _send(self, path: str, data: Any, method: str = "POST") -> Any:
+        request = urllib.request.Request(
+            f"{self._address}/session{path}", json.dumps(data).encode(), method=method
+        )
+        with _DIRECT.open(request, timeout=60) as answer:
+            return json.load(answer)["value"]
+
+    def open(self, page: Path) -> None:
+        self._send(f"/{self._session}/url", {"url": page.as_uri()})
+
+    def run(self, script: str) -> Any:
+        return self._send(f"/{self._session}/execute/sync", {"script": script, "args": []})
+
+    def text(self, identifier: str) -> str:
+        return str(self.run(f"return document.getElementById('{identifier}').textContent"))
+
+    def click(self, identifier: str) -> None:
+        self.run(f"document.getElementById('{identifier}').click()")
+
+    def wait_for(self, script: str) -> None:
+        for _ in range(100):
+            if self.run(f"return {script}"):
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"never true: {script}")
+
+    def errors(self) -> list[str]:
+        entries = self._send(f"/{self._session}/se/log", {"type": "browser"})
+        return [entry["message"] for entry in entries if entry["level"] == "SEVERE"]
+
+    def close(self) -> None:
+        self._send(f"/{self._session}", {}, "DELETE")
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser for a while."""
+    assert DRIVER is not None
+    driver = subprocess.Popen(
+        [DRIVER, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        assert driver.stdout is not None
+        port = next(
+            line.rstrip(".\n").split()[-1]
+            for line in driver.stdout
+            if "successfully on port" in line
+        )
+        browser = Browser(f"http://127.0.0.1:{port}")
+        try:
+            yield browser
+        finally:
+            browser.close()
+    finally:
+        driver.terminate()
+        driver.communicate()

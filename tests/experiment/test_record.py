@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recurl.errors import CheckpointError
+from recurl.experiment.record import Files, Record, is_done, read_record, write_record
+from recurl.experiment.settings import Experiment
+
+
+def test_round_trip_and_what_counts_as_done(small: Experiment, tmp_path: Path) -> None:
+    run = next(small.runs())
+    path = Files(tmp_path, run).record
+    record = Record(
+        experiment="cloud", method="rql", label="", seed=0, config=run.config,
+        model={"fingerprint": "f"}, curve={"mean": [1.5, None]},
+    )  # fmt: skip
+    write_record(path, record)
+    assert read_record(path) == record
+    assert is_done(path, run, "f")
+    assert not is_done(path, run, "another")
+
+
+def test_a_damaged_record_is_refused_and_made_again(small: Experiment, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"experiment": ')
+    with pytest.raises(CheckpointError, match="no record"):
+        read_record(path)
+    assert not is_done(path, next(small.runs()), "f")

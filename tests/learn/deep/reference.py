@@ -1,0 +1,172 @@
+"""Deep Recursive Q-learning in plain numpy: dictionaries and lists, with the loop's random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from recurl.learn.deep.loop import step_draws
+from recurl.learn.deep.settings import DeepSettings
+from recurl.model.rmdp import RMDP
+from recurl.model.tables import CALLS, EXITS, STEP
+
+Layers = list[list[np.ndarray]]
+
+
+def forward(layers: Layers, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Outputs, and the inputs of each layer."""
+    inputs = []
+    for i, (w, b) in enumerate(layers):
+        inputs.append(x)
+        x = x @ w + b
+        if i < len(layers) - 1:
+            x = np.tanh(x)
+    return x, inputs
+
+
+class Reference:
+    """The learner; `run` is the compiled loop's first state, for its key, weights and start."""
+
+    def __init__(self, model: RMDP, settings: DeepSettings, rows: np.ndarray, run: Any) -> None:
+        self.t, self.s, self.rows = model.tables, settings, rows.astype(np.float64)
+        self.key, self.step = run.key, 0
+        self.online: Layers = [
+            [np.array(x, np.float64) for x in layer] for layer in run.brain.online
+        ]
+        self.target = [list(layer) for layer in self.online]
+        self.average = [list(layer) for layer in self.online]
+        self.mean = [[np.zeros_like(x) for x in layer] for layer in self.online]
+        self.square = [[np.zeros_like(x) for x in layer] for layer in self.online]
+        self.updates, self.loss = 0, 0.0
+        self.vertex, self.values = int(run.place.vertex), np.zeros(self.t.max_exits)
+        self.stack: list[tuple[int, np.ndarray]] = []
+        self.length = self.ended = self.cut = self.overflowed = 0
+        self.buffer: list[tuple[Any, ...]] = []
+
+    def q(self, layers: Layers, vertex: int, values: np.ndarray) -> np.ndarray:
+        scale = self.s.value_scale
+        assert not isinstance(scale, str)
+        assert not isinstance(self.s.reward_scale, str)
+        out, _ = forward(layers, np.concatenate([self.rows[vertex], scale * values])[None])
+        return out[0, : self.count(vertex)] / self.s.reward_scale
+
+    def count(self, vertex: int) -> int:
+        return int(self.t.action_start[vertex + 1] - self.t.action_start[vertex])
+
+    def take_step(self) -> None:
+        t, s = self.t, self.s
+        draws = np.asarray(step_draws(self.key, jnp.int32(self.step), s.batch))
+        action = int(self.q(self.online, self.vertex, self.values).argmax())
+        if draws[1] < np.float32(s.exploration(self.step)):
+            action = int(draws[2] * self.count(self.vertex))
+        i = self.outcome(int(t.action_start[self.vertex]) + action, draws[0])
+        here, values, reward, landing = (
+            self.vertex,
+            self.values,
+            float(t.reward[i]),
+            int(t.landing[i]),
+        )
+        move, other, over, full = int(t.move[i]), 0.0, False, False
+        if move == STEP:
+            self.vertex = landing
+        elif move == CALLS:
+            box = int(t.move_box[i])
+            exits = range(int(t.n_exits[t.box_component[box]]))
+            hopes = [self.q(self.online, int(t.box_return[box]) + k, values).max() for k in exits]
+            other = min(hopes)
+            full = len(self.stack) == s.stack_limit
+            self.stack.append((box, values))
+            self.values = np.zeros(t.max_exits)
+            self.values[: len(hopes)] = np.array(hopes) - other
+            self.vertex = landing
+        else:
+            other, over = values[landing], not self.stack
+            if self.stack:
+                box, self.values = self.stack.pop()
+                self.vertex = int(t.box_return[box]) + landing
+        self.buffer.append((here, values, action, reward, move, other, self.vertex, self.values))
+        if self.step >= s.warm_up and self.step % s.train_every == 0:
+            self.learn(draws[4:])
+        self.length += 1
+        long = self.length == s.episode_limit
+        if over or full or long:
+            self.ended, self.length = self.ended + 1, 0
+            self.cut, self.overflowed = self.cut + (not over), self.overflowed + full
+            self.begin(draws[3])
+        self.step += 1
+
+    def outcome(self, action: int, draw: float) -> int:
+        t = self.t
+        begin, end = int(t.transition_start[action]), int(t.transition_start[action + 1])
+        below = np.cumsum(t.prob[begin:end])
+        below[-1] = 1.0
+        return begin + int(np.searchsorted(below.astype(np.float32), draw, "right"))
+
+    def begin(self, draw: float) -> None:
+        t = self.t
+        below = np.cumsum(t.start_prob)
+        below[-1] = 1.0
+        start = int(np.searchsorted(below.astype(np.float32), draw, "right"))
+        self.vertex = int(t.component_start[t.start_component]) + start
+        self.values, self.stack = np.zeros(t.max_exits), []
+
+    def goal(self, transition: tuple[Any, ...]) -> float:
+        """The three cases, one by one."""
+        _, _, _, reward, move, other, there, values_there = transition
+        if move == EXITS:
+            return float(reward + other)
+        ahead = float(self.q(self.target, there, values_there).max())
+        return float(reward + ahead + other) if move == CALLS else float(reward + ahead)
+
+    def learn(self, draws: np.ndarray) -> None:
+        s, kept = self.s, self.buffer[-self.s.buffer :]
+        stored = len(self.buffer)
+        places = [int(np.float32(d) * np.float32(len(kept))) for d in draws]
+        # The ring buffer's row p holds the latest step whose number is p modulo its size.
+        latest = [
+            p if stored <= s.buffer else stored - 1 - (stored - 1 - p) % s.buffer for p in places
+        ]
+        picked = [self.buffer[i] for i in latest]
+        goals = np.array([self.goal(one) for one in picked])
+        assert not isinstance(s.value_scale, str)
+        assert not isinstance(s.reward_scale, str)
+        x = np.array([np.concatenate([self.rows[o[0]], s.value_scale * o[1]]) for o in picked])
+        out, inputs = forward(self.online, x)
+        actions = np.array([o[2] for o in picked])
+        error = out[np.arange(len(picked)), actions] - s.reward_scale * goals
+        self.loss = float(np.mean(error**2))
+        slope = np.zeros_like(out)
+        slope[np.arange(len(picked)), actions] = 2 * error / len(picked)
+        self.descend(self.slopes(slope, inputs))
+
+    def slopes(self, slope: np.ndarray, inputs: list[np.ndarray]) -> Layers:
+        found: Layers = []
+        for (w, _), x in zip(reversed(self.online), reversed(inputs), strict=True):
+            found.append([x.T @ slope, slope.sum(axis=0)])
+            slope = (slope @ w.T) * (1 - x**2)
+        return found[::-1]
+
+    def descend(self, slopes: Layers) -> None:
+        s, self.updates = self.s, self.updates + 1
+        rate = s.learning_rate(self.step)
+        for i, layer in enumerate(slopes):
+            for j, g in enumerate(layer):
+                self.mean[i][j] = 0.9 * self.mean[i][j] + 0.1 * g
+                self.square[i][j] = 0.999 * self.square[i][j] + 0.001 * g**2
+                m = self.mean[i][j] / (1 - 0.9**self.updates)
+                v = self.square[i][j] / (1 - 0.999**self.updates)
+                self.online[i][j] = self.online[i][j] - rate * m / (np.sqrt(v) + 1e-8)
+        decay = min(s.averaging, self.updates / (self.updates + 10)) if s.averaging else 0.0
+        self.average = [
+            [decay * a + (1 - decay) * p for a, p in zip(old, new, strict=True)]
+            for old, new in zip(self.average, self.online, strict=True)
+        ]
+        if self.updates % s.target_every == 0:
+            self.target = [list(layer) for layer in self.online]
+
+
+def as_float(layers: Any) -> list[np.ndarray]:
+    return [np.asarray(x, np.float64) for x in jax.tree.leaves(layers)]

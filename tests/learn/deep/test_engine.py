@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import recurl
+from recurl.errors import LimitError
+from recurl.learn.deep.engine import DeepModelEngine, check_loss
+from recurl.learn.deep.settings import DeepSettings
+from recurl.learn.schedules import constant
+
+SMALL: dict[str, Any] = {
+    "hidden": (8,),
+    "batch": 8,
+    "warm_up": 20,
+    "buffer": 200,
+    "evaluate_every": 50,
+}
+
+
+def engine(seed: int = 0, **given: Any) -> DeepModelEngine:
+    settings = DeepSettings(**{**SMALL, "seed": seed, **given})
+    return DeepModelEngine(recurl.zoo.cloud(), settings, flat=False)
+
+
+def test_stretches_may_be_divided_in_any_way() -> None:
+    one, two = engine(), engine()
+    one.advance(130)
+    for steps in (1, 49, 30, 50):
+        two.advance(steps)
+    for name, array in one.arrays().items():
+        assert array.tobytes() == two.arrays()[name].tobytes(), name
+    assert one.arrays()["place.vertex"].shape == ()
+
+
+def test_seeds_differ() -> None:
+    one, two = engine(1), engine(2)
+    one.advance(50)
+    two.advance(50)
+    assert (one.arrays()["buffer.action"] != two.arrays()["buffer.action"]).any()
+
+
+def test_a_due_test_is_part_of_the_stretch_and_the_same_as_by_itself() -> None:
+    found = engine()
+    found.advance(50)
+    within = found.test(100, 100, 51)
+    found._tested.clear()
+    for a, b in zip(within, found.test(100, 100, 51), strict=True):
+        assert (a == b).all()
+    other = found.test(100, 100, 52)[0]
+    assert (other != within[0]).any()
+
+
+def test_training_episodes_are_told_once() -> None:
+    found = engine()
+    found.advance(100)
+    assert -20 < found.training_mean() < 0
+    assert math.isnan(found.training_mean())
+    assert found.episodes > 5
+
+
+def test_a_loss_that_is_not_finite_stops_with_the_last_good_state() -> None:
+    found = engine(learning_rate=constant(1.0), reward_scale=1e30)
+    found.advance(20)
+    before = found.arrays()
+    with pytest.raises(
+        LimitError, match=r"at step 2\d: lower learning_rate \(now 1\).*step 20 is kept"
+    ):
+        found.advance(100)
+    assert found.steps == 20
+    for name, array in found.arrays().items():
+        assert array.tobytes() == before[name].tobytes(), name
+
+
+def test_a_finite_loss_is_no_reason_to_complain() -> None:
+    check_loss(3.0, 7, 5, DeepSettings())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("place.vertex", 99), ("place.height", -1), ("buffer.there", 1000), ("buffer.action", -2),
+        ("place.boxes", 50), ("step", -4),
+    ],
+)  # fmt: skip
+def test_a_state_that_cannot_be_is_refused(name: str, value: int) -> None:
+    found = engine()
+    arrays = found.arrays()
+    arrays[name] = np.full_like(arrays[name], value)
+    with pytest.raises(ValueError, match="the"):
+        found.restore({}, arrays)

@@ -1,0 +1,121 @@
+"""Deep learning as a whole: what it must find, and how runs are saved and resumed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import recurl
+from recurl.errors import CheckpointError, LimitError
+from recurl.learn.deep.learner import DQN, DeepLearner, DeepRecursiveQLearning
+from recurl.learn.many import learn_many
+from recurl.learn.schedules import linear
+
+QUICK: dict[str, Any] = {
+    "hidden": (32, 32),
+    "batch": 64,
+    "buffer": 5_000,
+    "warm_up": 200,
+    "target_every": 100,
+    "learning_rate": linear(0.003, 0.0003, 6_000),
+    "exploration": linear(1.0, 0.3, 3_000),
+    "averaging": 0.995,
+    "evaluate_every": 0,
+}
+TINY: dict[str, Any] = {
+    "hidden": (8,),
+    "batch": 8,
+    "warm_up": 20,
+    "buffer": 200,
+    "evaluate_every": 50,
+}
+
+
+def test_recursive_learning_finds_the_optimum_where_the_stack_matters() -> None:
+    model = recurl.zoo.stack_matters()
+    learner = DeepRecursiveQLearning(model, **QUICK).learn(8_000)
+    assert recurl.evaluate(learner.policy()).value == pytest.approx(43 / 55, abs=1e-6)
+    flat = DQN(model, **QUICK).learn(8_000)
+    assert recurl.evaluate(flat.policy()).value <= 0.5 + 1e-9
+
+
+@pytest.mark.parametrize("kind", [DeepRecursiveQLearning, DQN])
+def test_a_saved_run_goes_on_to_the_bit(kind: type[DeepLearner], tmp_path: Path) -> None:
+    model = recurl.zoo.cloud()
+    straight = kind(model, **TINY, seed=7).learn(250)
+    first = kind(model, **TINY, seed=7).learn(130)
+    first.save(tmp_path / "run.ckpt")
+    second = kind.load(tmp_path / "run.ckpt", model).learn(120)
+    assert second.settings == straight.settings
+    for name, array in straight.engine.arrays().items():
+        assert array.tobytes() == second.engine.arrays()[name].tobytes(), name
+    np.testing.assert_array_equal(second.curve.array, straight.curve.array)
+    assert straight.curve.steps.tolist() == [50, 100, 150, 200, 250]
+
+
+def test_damaged_and_foreign_checkpoints_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    DeepRecursiveQLearning(recurl.zoo.cloud(), **TINY).learn(10).save(path)
+    with pytest.raises(CheckpointError, match="not on this"):
+        DeepRecursiveQLearning.load(path, recurl.zoo.gambler())
+    with pytest.raises(CheckpointError, match="not of 'DQN'"):
+        DQN.load(path, recurl.zoo.cloud())
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(CheckpointError, match="damaged"):
+        DeepRecursiveQLearning.load(path, recurl.zoo.cloud())
+
+
+def test_divergence_leaves_the_last_good_checkpoint(tmp_path: Path) -> None:
+    model, path = recurl.zoo.cloud(), tmp_path / "run.ckpt"
+    learner = DeepRecursiveQLearning(
+        model, **{**TINY, "warm_up": 60}, learning_rate=1.0, reward_scale=1e30
+    )
+    with pytest.raises(LimitError, match="What was learned up to step 50 is kept"):
+        learner.learn(200, checkpoint=path)
+    assert DeepRecursiveQLearning.load(path, model).steps == learner.steps == 50
+
+
+def test_many_seeds_are_what_each_is_alone() -> None:
+    model = recurl.zoo.cloud()
+    together = learn_many(model, 3, 120, algorithm=DeepRecursiveQLearning, threads=2, **TINY)
+    alone = DeepRecursiveQLearning(model, **TINY, seed=2).learn(120)
+    for name, array in alone.engine.arrays().items():
+        assert array.tobytes() == together[2].engine.arrays()[name].tobytes(), name
+
+
+def test_predict_follows_calls_and_returns() -> None:
+    model = recurl.zoo.cloud()
+    learner = DeepRecursiveQLearning(model, **TINY).learn(60)
+    env = recurl.ModelEnv(model)
+    observation, info = env.reset(seed=0)
+    state, heights = None, []
+    for _ in range(30):
+        action, state = learner.predict(observation, state, info=info)
+        heights.append((len(state), len(env.stack) + 1))
+        context = learner.engine.start if len(state) == 1 else state[-1]
+        assert action == learner.engine.greedy(context, observation, None)
+        observation, _, terminated, _, info = env.step(
+            action if action < info["action_mask"].sum() else 0
+        )
+        if terminated:
+            break
+    assert all(mine == his for mine, his in heights)
+
+
+def test_what_a_learner_says_of_itself() -> None:
+    learner = DeepRecursiveQLearning(recurl.zoo.countdown(p=0.01), **TINY, stack_limit=5).learn(200)
+    text = repr(learner)
+    assert text.startswith("<DeepRecursiveQLearning: 200 steps, ")
+    assert f"cut ({learner.engine.overflowed} by a full stack), loss " in text
+    assert learner.engine.overflowed > 10
+
+
+def test_a_policy_needs_a_model() -> None:
+    env = gym.make("recurl/Cloud-v0")
+    with pytest.raises(ValueError, match="needs a learner on a model"):
+        DeepRecursiveQLearning(env, **TINY).policy()

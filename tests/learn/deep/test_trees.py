@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from recurl.learn.deep.trees import as_arrays, from_arrays
+
+TREE = {"key": jax.random.key(3), "layers": ((jnp.ones((2, 3)), jnp.int32(4)),)}
+
+
+def test_there_and_back() -> None:
+    arrays = as_arrays(TREE)
+    assert sorted(arrays) == ["key", "layers.0.0", "layers.0.1"]
+    other = {"key": jax.random.key(0), "layers": ((jnp.zeros((2, 3)), jnp.int32(0)),)}
+    back = from_arrays(other, arrays)
+    assert jax.random.uniform(back["key"]) == jax.random.uniform(TREE["key"])
+    assert back["layers"][0][0].tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert int(back["layers"][0][1]) == 4
+
+
+def test_a_number_may_come_back_as_an_array_of_one() -> None:
+    arrays = {name: np.atleast_1d(array) for name, array in as_arrays(TREE).items()}
+    assert from_arrays(TREE, arrays)["layers"][0][1].shape == ()
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.ones((3, 2), np.float32), np.ones((2, 3)), np.full((2, 3), np.nan, np.float32)]
+)
+def test_other_arrays_are_refused(wrong: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=r"layers\.0\.0"):
+        from_arrays(TREE, {**as_arrays(TREE), "layers.0.0": wrong})
+
+
+def test_a_missing_array_is_refused() -> None:
+    arrays = as_arrays(TREE)
+    del arrays["key"]
+    with pytest.raises(KeyError, match="key"):
+        from_arrays(TREE, arrays)

@@ -1,0 +1,102 @@
+"""The compiled walk against the one that environments use."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import recurl
+from recurl.learn.deep.encoding import vertex_rows
+from recurl.learn.deep.world import (
+    World,
+    action_mask,
+    begin,
+    follow,
+    is_over,
+    outcome,
+    overflows,
+    restart,
+    return_ports,
+    static_of,
+    world_of,
+)
+from recurl.model.tables import EXITS
+
+MODELS = [recurl.zoo.cloud(), recurl.zoo.spelunking(), recurl.zoo.gambler()]
+
+
+def world(model: recurl.RMDP) -> World:
+    return world_of(model.tables, vertex_rows(model, "features"))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_outcomes_have_the_probabilities_of_the_model(model: recurl.RMDP) -> None:
+    t, static = model.tables, static_of(model.tables, flat=False)
+    widest = int(np.diff(t.transition_start).argmax())
+    vertex = int(t.action_vertex[widest])
+    action = widest - int(t.action_start[vertex])
+    draws = jnp.asarray((np.arange(20_000) + 0.5) / 20_000, jnp.float32)
+    one = partial(outcome, static, world(model), jnp.int32(vertex), jnp.int32(action))
+    found = jax.jit(jax.vmap(one))(draws)
+    begins, ends = t.transition_start[widest : widest + 2]
+    for i in range(begins, ends):
+        alike = [
+            j for j in range(begins, ends)
+            if (t.landing[j], t.move[j], t.move_box[j]) == (t.landing[i], t.move[i], t.move_box[i])
+        ]  # fmt: skip
+        same = np.asarray(found.landing == t.landing[i]) & np.asarray(found.move == t.move[i])
+        same &= np.asarray(found.box == t.move_box[i])
+        assert same.mean() == pytest.approx(t.prob[alike].sum(), abs=2e-4)
+
+
+def test_a_run_follows_calls_and_returns() -> None:
+    model = recurl.zoo.cloud()
+    t, static, w = model.tables, static_of(model.tables, flat=False), world(model)
+    place = begin(static, w, jnp.float32(0.5), 2)
+    divide = outcome(static, w, place.vertex, jnp.int32(1), jnp.float32(0.5))
+    inside = follow(w, place, divide, jnp.array([4.0, 0.0]))
+    assert model.vertex_name(int(inside.vertex)) == "S.u3"
+    assert (int(inside.height), inside.values.tolist()) == (1, [4, 0])
+    again = outcome(static, w, inside.vertex, jnp.int32(1), jnp.float32(0.1))
+    deeper = follow(w, inside, again, jnp.array([1.0, 2.0]))
+    assert int(deeper.height) == 2
+    assert bool(overflows(deeper, again))
+    assert not bool(overflows(inside, again))
+    leaves = outcome(static, w, deeper.vertex, jnp.int32(1), jnp.float32(0.9))
+    assert int(leaves.move) == EXITS
+    back = follow(w, deeper, leaves, jnp.zeros(2))
+    assert model.vertex_name(int(back.vertex)) == "S.b5.u4"
+    assert (int(back.height), back.values.tolist()) == (1, [4, 0])
+    assert not bool(is_over(back, leaves))
+    mono = outcome(static, w, place.vertex, jnp.int32(0), jnp.float32(0.5))
+    assert bool(is_over(place, mono))
+    fresh = restart(deeper, w, jnp.float32(0.2))
+    assert (int(fresh.height), fresh.values.tolist()) == (0, [0, 0])
+    assert int(fresh.vertex) == t.starts[0]
+
+
+def test_starts_are_drawn_and_masks_tell_of_actions() -> None:
+    model = recurl.zoo.palindrome()
+    t, static, w = model.tables, static_of(model.tables, flat=False), world(model)
+    place = restart(begin(static, w, jnp.float32(0.0), 1), w, jnp.float32(0.0))
+    found = [int(restart(place, w, jnp.float32(draw)).vertex) for draw in (np.arange(9) + 0.5) / 9]
+    assert found == t.starts.tolist()
+    cloud = recurl.zoo.cloud()
+    one, two = cloud.find("T.b1.u4"), cloud.find("T.u1")
+    small = static_of(cloud.tables, flat=False)
+    masks = action_mask(small, world(cloud), jnp.array([one, two]))
+    assert masks.tolist() == [[True, False], [True, True]]
+
+
+def test_return_ports_are_as_wide_as_the_widest_component() -> None:
+    model = recurl.zoo.cloud()
+    t, static = model.tables, static_of(model.tables, flat=False)
+    box = int(t.vertex_box[model.find("T.b1.u4")])
+    ports, there = return_ports(static, world(model), jnp.int32(box))
+    assert there.tolist() == [True, False]
+    assert int(ports[0]) == model.find("T.b1.u4")
+    assert static_of(t, flat=True).exits == 0

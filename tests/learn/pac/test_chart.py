@@ -1,0 +1,82 @@
+"""Discovered models have the values of what they were discovered in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import recurl
+from recurl.learn.pac.access import with_probabilities
+from recurl.learn.pac.atlas import Atlas
+from recurl.learn.pac.chart import chart
+from recurl.model.rmdp import RMDP
+
+
+def explored(env: Any, samples: int) -> Atlas:
+    """An atlas after random play."""
+    atlas, random = Atlas(env), np.random.default_rng(0)
+    observation, info = env.reset(seed=0)
+    state = atlas.begin(observation, info["action_mask"])
+    for _ in range(samples):
+        pair = int(random.choice(atlas.pairs_of[state]))
+        observation, reward, ended, _, info = env.step(atlas.pairs[pair].action)
+        if ended or info["event"] == "return":
+            atlas.leave(pair, reward)
+        if ended:
+            observation, info = env.reset()
+            state = atlas.begin(observation, info["action_mask"])
+            continue
+        target = atlas.visit(observation, info["action_mask"])
+        if info["event"] == "call":
+            atlas.call(pair, reward, target, info["exits"])
+        elif info["event"] is None:
+            atlas.step(pair, reward, target)
+        state = target
+    return atlas
+
+
+def true_probabilities(found: RMDP, model: RMDP) -> np.ndarray:
+    """Probabilities of the discovered transitions in the model they come from."""
+    t, u = found.tables, model.tables
+    prob = np.zeros(t.n_transitions)
+    for a in range(t.n_actions):
+        vertex = int(t.action_vertex[a])
+        own = int(found.label(vertex))
+        action = u.action_start[own] + (a - t.action_start[vertex])
+        left = list(range(u.transition_start[action], u.transition_start[action + 1]))
+        for i in range(t.transition_start[a], t.transition_start[a + 1]):
+            match = next(j for j in left if u.reward[j] == t.reward[i])
+            prob[i] = u.prob[match]
+            left.remove(match)
+    return prob
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_discovered_model_is_worth_the_same(seed: int) -> None:
+    # Random rewards tell transitions apart.
+    model = recurl.zoo.random_model(seed=seed, components=3, nodes=3, kind="one_exit")
+    found = chart(explored(recurl.ModelEnv(model), 20_000), support=4).view
+    assert found.model.tables.n_vertices <= model.tables.n_vertices
+    same = with_probabilities(found.model, true_probabilities(found.model, model))
+    assert recurl.solve(same).value == pytest.approx(recurl.solve(model).value, abs=1e-6)
+
+
+def test_states_not_stood_at_yet_have_a_place_holder() -> None:
+    env = recurl.ModelEnv(recurl.zoo.gambler(p=0.25))
+    atlas = Atlas(env)
+    start = atlas.begin(0, np.ones(1, np.int8))
+    atlas.call(atlas.pairs_of[start][0], 1.0, start, (4,))
+    made = chart(atlas, support=1)
+    assert made.pair.tolist() == [0, -1]
+    assert made.view.support.tolist() == [1, 2]
+    assert made.view.counts.tolist() == [0, 0]
+
+
+def test_shares_of_delta_add_up_to_less_than_one() -> None:
+    model = recurl.zoo.cloud(exits=1)
+    made = chart(explored(recurl.ModelEnv(model), 5000), support=2)
+    first = np.unique(made.pair, return_index=True)[1]
+    assert made.view.share[first].sum() < 1
+    assert made.view.model.label(0) == "0"
