@@ -157,7 +157,9 @@ def main(wanted: Settings) -> dict[str, float]:
     for xs in lists(1, episodes, most):
         assert live(xs) == sorted(xs)
     ((_, best),) = live.choices().items()
-    print("learned:", ", ".join(f"about {2 ** (b / 4):.0f}: {best[b]}" for b in sorted(best)))
+    sizes = {way: [round(2 ** (b / 4)) for b in sorted(best) if best[b] == way] for way in WAYS}
+    for way, listed in sizes.items():
+        print(f"{way} for sizes about {', '.join(map(str, listed)) or 'none'}")
     rules = {
         "learned": lambda n: best.get(BUCKETS[n], "merge"),
         **{way: (lambda n, way=way: way) for way in WAYS},

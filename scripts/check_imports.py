@@ -18,7 +18,7 @@ PACKAGE = "recurl"
 
 # A room may import itself and rooms of earlier rows; rooms of one row do not know each other.
 ROWS = [
-    {"version", "errors"},
+    {"version", "errors", "registration"},
     {"model"},
     {"policy"},
     {"simulation"},

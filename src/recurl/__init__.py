@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from recurl.registration import register_environments
 from recurl.version import __version__
-from recurl.zoo.registration import register_environments
 
 _HOMES = {
     "Analysis": "recurl.solving.properness",

@@ -23,7 +23,10 @@ def evaluate(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder made by `recurl learn`.")],
     json: AsJson = False,
 ) -> None:
-    """Evaluate the greedy policies of learned runs: expected reward and steps, exactly."""
+    """Evaluate the greedy policies of learned runs.
+
+    Expected reward and steps are exact.
+    """
     from recurl.cli.progress import Waiting
 
     with Waiting(f"evaluating {folder}"):

@@ -28,7 +28,7 @@ def experiment(
     workers: Annotated[int | None, typer.Option(help="Runs at once; all cores.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Run the experiments of a file, and leave a figure, a table and a report.
+    """Run the experiments of a file; makes a figure and a report.
 
     Finished runs are not repeated: the same command continues where it was stopped.
     """

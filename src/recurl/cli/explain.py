@@ -31,7 +31,10 @@ def explain(
     contexts: Annotated[int, typer.Option(help="Most contexts to show per component.")] = 3,
     json: AsJson = False,
 ) -> None:
-    """Show what a run learned to do: the action, its margin over the next best, the visits."""
+    """Show what a run learned to do, and how surely.
+
+    For every vertex visited: the action, its margin over the next best, the visits.
+    """
     from recurl.learn.engine import ModelEngine
     from recurl.learn.explain import explain as report
 

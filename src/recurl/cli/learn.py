@@ -55,7 +55,10 @@ def learn(
     resume: Annotated[bool, typer.Option(help="Continue the runs in the folder.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Learn in a model; saved as it goes, so that a run that was stopped can be resumed."""
+    """Learn in a model, with one seed or many.
+
+    Runs are saved as they go, so that one that was stopped can be resumed.
+    """
     if steps < 1 or seeds < 1:
         raise UsageError("--steps and --seeds must be positive")
     found = read_model(model, parameters)

@@ -22,7 +22,7 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Folder; the first DIR if not given.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Make figure, table and report from saved runs; nothing is run again."""
+    """Make figure, table and report from saved runs."""
     from recurl.experiment.study import find_studies
 
     write_and_show(find_studies(folders), out or folders[0], json=json)

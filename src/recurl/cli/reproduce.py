@@ -28,7 +28,7 @@ def reproduce(
     workers: Annotated[int | None, typer.Option(help="Runs at once; all cores.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Rerun the paper's experiments, and leave a figure, a table and a report.
+    """Rerun the experiments of the paper, with a report.
 
     Finished runs are not repeated: the same command continues where it was stopped.
     """

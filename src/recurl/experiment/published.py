@@ -22,7 +22,7 @@ def published_curves() -> dict[tuple[str, str], Band]:
 
     Example:
         >>> curve = published_curves()["cloud", "rql"]
-        >>> curve.steps[-1], curve.mean[-1]
+        >>> float(curve.steps[-1]), float(curve.mean[-1])
         (99900.0, -5.3338)
     """
     text = (files("recurl.experiment") / "data/published_curves.csv").read_text(encoding="utf-8")

@@ -137,7 +137,7 @@ def exact_value(policy: Policy) -> Exact:
     Example:
         >>> import recurl
         >>> round(exact_value(recurl.solve(recurl.zoo.cloud()).policy).value, 6)
-        -5.3425
+        -5.342485
     """
     from recurl.solving.evaluate import evaluate
 

@@ -63,7 +63,7 @@ def interquartile_mean(values: Sequence[float] | Floats, axis: int = -1) -> Floa
 
     Example:
         >>> float(interquartile_mean([0, 1, 2, 100])), float(interquartile_mean([1, 2, 6]))
-        (1.5, 2.6666666666666665)
+        (1.5, 2.5)
     """
     ordered = np.sort(np.asarray(values, np.float64), axis=axis)
     count = ordered.shape[axis]

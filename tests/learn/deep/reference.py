@@ -1,4 +1,4 @@
-"""Deep Recursive Q-learning in plain numpy: dictionaries and lists, with the loop's random numbers."""
+"""Deep Recursive Q-learning in plain numpy, with the random numbers of the compiled loop."""
 
 from __future__ import annotations
 

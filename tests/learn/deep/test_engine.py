@@ -40,15 +40,15 @@ def test_seeds_differ() -> None:
     one, two = engine(1), engine(2)
     one.advance(50)
     two.advance(50)
-    assert (one.arrays()["buffer.action"] != two.arrays()["buffer.action"]).any()
+    assert (one.arrays()["buffer"] != two.arrays()["buffer"]).any()
 
 
 def test_a_due_test_is_part_of_the_stretch_and_the_same_as_by_itself() -> None:
-    found = engine()
-    found.advance(50)
-    within = found.test(100, 100, 51)
+    found = engine(learning_rate=constant(0.01))
+    found.advance(150)
+    within = found.test(100, 100, 151)
     found._tested.clear()
-    for a, b in zip(within, found.test(100, 100, 51), strict=True):
+    for a, b in zip(within, found.test(100, 100, 151), strict=True):
         assert (a == b).all()
     other = found.test(100, 100, 52)[0]
     assert (other != within[0]).any()
@@ -82,7 +82,7 @@ def test_a_finite_loss_is_no_reason_to_complain() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("place.vertex", 99), ("place.height", -1), ("buffer.there", 1000), ("buffer.action", -2),
+        ("place.vertex", 99), ("place.height", -1), ("buffer", 1000), ("buffer", -2),
         ("place.boxes", 50), ("step", -4),
     ],
 )  # fmt: skip

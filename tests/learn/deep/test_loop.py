@@ -11,6 +11,8 @@ from tests.learn.deep.reference import Reference, as_float
 import recurl
 from recurl.learn.deep.encoding import vertex_rows
 from recurl.learn.deep.engine import DeepModelEngine
+from recurl.learn.deep.loop import kept
+from recurl.learn.deep.replay import Transition, steps_of
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.schedules import linear
 
@@ -24,6 +26,10 @@ SMALL: dict[str, Any] = {
     "exploration": linear(1.0, 0.3, 200),
     "evaluate_every": 0,
 }
+
+
+def stored(engine: DeepModelEngine) -> Transition:
+    return steps_of(kept(engine.program.static), engine.run.buffer)
 
 
 @pytest.mark.parametrize(
@@ -44,15 +50,15 @@ def test_the_loop_does_what_a_plain_one_does(model: recurl.RMDP, given: dict[str
     engine.advance(300)
     for _ in range(300):
         plain.take_step()
-    run = engine.run
+    run, steps = engine.run, stored(engine)
     last = plain.buffer[-settings.buffer :]
     order = [i % settings.buffer for i in range(300 - settings.buffer, 300)]
     whole = {"here": 0, "action": 2, "move": 4}
     for name, column in whole.items():
-        found = np.asarray(getattr(run.buffer, name))[order]
+        found = np.asarray(getattr(steps, name))[order]
         assert found.tolist() == [row[column] for row in last], name
     for name, column in {"values": 1, "reward": 3, "other": 5, "values_there": 7}.items():
-        found = np.asarray(getattr(run.buffer, name))[order]
+        found = np.asarray(getattr(steps, name))[order]
         goes_on = np.array([row[4] != 2 or row[0] != row[6] for row in last])
         wanted = np.array([row[column] for row in last])
         np.testing.assert_allclose(found[goes_on], wanted[goes_on], rtol=1e-3, atol=1e-4)
@@ -73,7 +79,7 @@ def test_a_flat_learner_sees_ordinary_steps_and_the_end() -> None:
     settings = DeepSettings(hidden=(4,), batch=4, buffer=500, evaluate_every=0)
     engine = DeepModelEngine(model, settings, flat=True)
     engine.advance(500)
-    buffer = engine.run.buffer
+    buffer = stored(engine)
     assert buffer.values.shape == (500, 0)
     assert set(np.asarray(buffer.move).tolist()) == {0, 2}
     assert int((np.asarray(buffer.move) == 2).sum()) == engine.episodes
@@ -86,7 +92,7 @@ def test_running_scales_are_one_over_the_root_mean_square() -> None:
     settings = DeepSettings(hidden=(4,), batch=4, buffer=400, evaluate_every=0, **scales)
     engine = DeepModelEngine(model, settings, flat=False)
     engine.advance(400)
-    brain, buffer = engine.run.brain, engine.run.buffer
+    brain, buffer = engine.run.brain, stored(engine)
     rewards = np.asarray(buffer.reward)
     assert float(brain.reward_size.number) == 401
     assert float(brain.reward_size.squares) == pytest.approx(1 + (rewards**2).sum(), rel=1e-5)

@@ -3,7 +3,17 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from recurl.learn.deep.replay import Transition, new_buffer, sample, store, store_rows
+from recurl.learn.deep.replay import (
+    Kind,
+    Transition,
+    new_buffer,
+    sample,
+    steps_of,
+    store,
+    store_rows,
+)
+
+KIND = Kind(0, 2, 0)
 
 
 def step(number: float) -> Transition:
@@ -13,19 +23,38 @@ def step(number: float) -> Transition:
 
 
 def test_the_oldest_step_is_written_over() -> None:
-    buffer = new_buffer(step(0), 3)
+    buffer = new_buffer(KIND, 3)
     for number in range(5):
         buffer = store(buffer, jnp.int32(number), step(number))
-    assert buffer.here.tolist() == [3, 4, 2]
-    assert buffer.values.tolist() == [[3, 3], [4, 4], [2, 2]]
+    steps = steps_of(KIND, buffer)
+    assert steps.here.tolist() == [3, 4, 2]
+    assert steps.values.tolist() == [[3, 3], [4, 4], [2, 2]]
+    assert (steps.here.dtype, steps.move.dtype) == (jnp.int32, jnp.uint8)
+
+
+def test_whole_numbers_are_kept_exactly() -> None:
+    buffer = store(new_buffer(KIND, 1), jnp.int32(0), step(2**24 - 1))
+    assert steps_of(KIND, buffer).there.tolist() == [2**24 - 1]
 
 
 def test_samples_come_from_what_is_filled() -> None:
-    buffer = new_buffer(step(0), 10)
+    buffer = new_buffer(KIND, 10)
     for number in range(4):
         buffer = store(buffer, jnp.int32(number), step(number + 1))
     draws = jnp.asarray([0.0, 0.24, 0.25, 0.5, 0.99, np.nextafter(np.float32(1), np.float32(0))])
-    assert sample(buffer, jnp.int32(4), draws).here.tolist() == [1, 1, 2, 3, 4, 4]
+    assert sample(KIND, buffer, jnp.int32(4), draws).here.tolist() == [1, 1, 2, 3, 4, 4]
+
+
+def test_observations_and_masks_are_kept() -> None:
+    kind = Kind(3, 1, 2)
+    row, values, mask = jnp.array([1.5, 2.5, 3.5]), jnp.array([9.0]), jnp.array([True, False])
+    x = jnp.float32(4)
+    one = Transition(row, values, jnp.int32(1), x, jnp.uint8(2), x, -row, values, mask)
+    found = steps_of(kind, store(new_buffer(kind, 1), jnp.int32(0), one))
+    assert found.here.tolist() == [[1.5, 2.5, 3.5]]
+    assert found.there.tolist() == [[-1.5, -2.5, -3.5]]
+    assert found.mask.tolist() == [[True, False]]
+    assert (found.action.tolist(), found.move.tolist(), found.other.tolist()) == ([1], [2], [4])
 
 
 def test_rows_that_are_not_real_are_left_out() -> None:
@@ -33,5 +62,5 @@ def test_rows_that_are_not_real_are_left_out() -> None:
     rows = Transition(*(jnp.stack([x, x + 1, x + 2]) if x.size else x[None] for x in one))
     rows = rows._replace(mask=jnp.zeros((3, 0), bool))
     real = jnp.asarray([True, False, True])
-    buffer = store_rows(new_buffer(one, 4), jnp.asarray([3, 4, 4]), rows, real)
-    assert buffer.here.tolist() == [9, 0, 0, 7]
+    buffer = store_rows(new_buffer(KIND, 4), jnp.asarray([3, 4, 4]), rows, real)
+    assert steps_of(KIND, buffer).here.tolist() == [9, 0, 0, 7]

@@ -13,8 +13,9 @@ import numpy as np
 
 from recurl.errors import LimitError
 from recurl.learn.deep.encoding import vertex_rows
-from recurl.learn.deep.loop import Program, Run, enter, new_run
+from recurl.learn.deep.loop import Program, Run, enter, kept, new_run
 from recurl.learn.deep.network import Shape
+from recurl.learn.deep.replay import steps_of
 from recurl.learn.deep.rule import Brain, predict
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.deep.stretch import advance, trial_key
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats
 
+MOST_VERTICES = 1 << 24
+"""Whole numbers up to this are exact in the replay buffer."""
+
 Vector = tuple[float, ...]
 """A context: what each exit is worth, relative to the worst."""
 
@@ -35,6 +39,8 @@ class DeepModelEngine:
     """A deep learner's work on a model."""
 
     def __init__(self, model: RMDP, settings: DeepSettings, flat: bool) -> None:
+        if model.tables.n_vertices > MOST_VERTICES:
+            raise LimitError(f"a network learns in models of up to {MOST_VERTICES:,} vertices")
         self.model, self.settings, self.flat = model, settings, flat
         rows = vertex_rows(model, settings.observation)
         static = static_of(model.tables, flat)
@@ -160,7 +166,8 @@ class DeepModelEngine:
 
     def _check(self, run: Run) -> None:
         t, height = self.model.tables, int(run.place.height)
-        vertices = np.concatenate([run.buffer.here, run.buffer.there, [run.place.vertex]])
+        kept_steps = steps_of(kept(self.program.static), run.buffer)
+        vertices = np.concatenate([kept_steps.here, kept_steps.there, [run.place.vertex]])
         if vertices.min() < 0 or vertices.max() >= t.n_vertices:
             raise ValueError("the run names vertices that do not exist")
         if not 0 <= height <= self.settings.stack_limit or int(run.step) < 0:
@@ -168,7 +175,7 @@ class DeepModelEngine:
         boxes = np.asarray(run.place.boxes)
         if boxes.min() < 0 or boxes.max() >= max(1, t.n_boxes):
             raise ValueError("the stack holds boxes that do not exist")
-        actions = np.asarray(run.buffer.action)
+        actions = np.asarray(kept_steps.action)
         if actions.min() < 0 or actions.max() >= t.max_actions:
             raise ValueError("the run names actions that do not exist")
 

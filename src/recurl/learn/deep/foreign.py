@@ -24,6 +24,7 @@ from recurl.learn.deep.foreign_loop import (
 )
 from recurl.learn.deep.lanes import Look, Moment, lanes_of
 from recurl.learn.deep.network import Shape
+from recurl.learn.deep.replay import Kind, steps_of
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.deep.sheet import Seen, blank
 from recurl.learn.deep.trees import as_arrays, from_arrays
@@ -116,7 +117,9 @@ class DeepForeignEngine:
         self._gains = np.zeros(n)
         self._stacks: list[list[np.ndarray]] = [[] for _ in range(n)]
         self._values = np.zeros((n, self.shape.exits), np.float32)
-        self._sheet, self._seen = blank(self.shape, n)
+        # Two in turn: what the lanes go on from is read while the next one is written.
+        self._sheets = [blank(self.shape, n), blank(self.shape, n)]
+        self._seen = self._sheets[0][1]
         for i, look in enumerate(looks):
             self._look(i, look)
         s, mask = self._seen, self._seen.next_mask.astype(bool)
@@ -127,13 +130,14 @@ class DeepForeignEngine:
         """A step in all lanes, and what is learned from it."""
         old = self._seen
         assert old is not None
-        # A new sheet: the device may still read the old one.
-        self._sheet, self._seen = blank(self.shape, self.lanes.count)
+        self._sheets.reverse()
+        sheet, self._seen = self._sheets[0]
+        sheet[:] = 0
         self._seen.here[:], self._seen.values[:] = old.next, self._values
         self._seen.action[:] = self._actions
         for i, moment in enumerate(self.lanes.step(self._actions + self._first_number)):
             self._note(i, moment)
-        self.mind, told = take_in(self._setting, self.mind, self._sheet)
+        self.mind, told = take_in(self._setting, self.mind, sheet)
         numbers = np.asarray(told)
         self._count += int(self._seen.real.sum())
         self._actions, self._values = numbers[:, 0].astype(np.int32), numbers[:, 2:]
@@ -258,7 +262,7 @@ class DeepForeignEngine:
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take over what a checkpoint kept; the next step begins episodes."""
         mind = from_arrays(self.mind, arrays)
-        actions = np.asarray(mind.buffer.action)
+        actions = np.asarray(steps_of(Kind(*self.shape), mind.buffer).action)
         if actions.min() < 0 or actions.max() >= self.shape.actions or int(mind.step) < 0:
             raise ValueError("the run names actions that do not exist")
         self._take_over(mind)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from recurl.learn.deep.loop import OWN_DRAWS, step_draws
 from recurl.learn.deep.network import Params, Shape
-from recurl.learn.deep.replay import Transition, new_buffer, sample, store_rows
+from recurl.learn.deep.replay import Kind, Transition, new_buffer, sample, store_rows
 from recurl.learn.deep.rule import (
     Batch,
     Brain,
@@ -36,7 +36,7 @@ class Mind(NamedTuple):
     key: jax.Array
     step: jax.Array
     brain: Brain
-    buffer: Transition
+    buffer: jax.Array
 
 
 @partial(jax.jit, static_argnums=0)
@@ -44,12 +44,8 @@ def new_mind(setting: Setting, seed: jax.Array) -> Mind:
     """A mind that knows nothing."""
     plan, shape = setting
     first, key = jax.random.split(jax.random.key(seed))
-    row, values = jnp.zeros(shape.features), jnp.zeros(shape.exits)
-    zero, none = jnp.int32(0), jnp.float32(0)
-    like = Transition(
-        row, values, zero, none, jnp.uint8(0), none, row, values, jnp.zeros(shape.actions, bool)
-    )
-    return Mind(key, zero, new_brain(plan, shape, first), new_buffer(like, plan.buffer))
+    buffer = new_buffer(Kind(*shape), plan.buffer)
+    return Mind(key, jnp.int32(0), new_brain(plan, shape, first), buffer)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -133,14 +129,14 @@ def _noted(plan: DeepSettings, mind: Mind, rows: Seen, entered: jax.Array) -> Mi
 
 def _learn_all(setting: Setting, mind: Mind, rows: Transition, real: jax.Array) -> Mind:
     """Store the steps of all lanes, then learn as often as they were steps."""
-    plan, _ = setting
+    plan, shape = setting
     number = mind.step + jnp.cumsum(real, dtype=jnp.int32) - real
     buffer = store_rows(mind.buffer, number, rows, real)
     after = mind.step + real.sum(dtype=jnp.int32)
 
     def learn(step: jax.Array, brain: Brain) -> Brain:
         draws = step_draws(mind.key, step, plan.batch)[OWN_DRAWS:]
-        return update(plan, brain, Batch(*sample(buffer, after, draws)), step)
+        return update(plan, brain, Batch(*sample(Kind(*shape), buffer, after, draws)), step)
 
     def one(lane: jax.Array, brain: Brain) -> Brain:
         step = number[lane]

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from recurl.learn.deep.network import Params, Shape
-from recurl.learn.deep.replay import Transition, new_buffer, sample, store
+from recurl.learn.deep.replay import Kind, Transition, new_buffer, sample, store
 from recurl.learn.deep.rule import (
     Batch,
     Brain,
@@ -88,9 +88,14 @@ class Run(NamedTuple):
     key: jax.Array
     step: jax.Array
     brain: Brain
-    buffer: Transition
+    buffer: jax.Array
     place: Place
     tally: Tally
+
+
+def kept(static: Static) -> Kind:
+    """What the buffer holds of a step: vertices, whose actions are known."""
+    return Kind(0, static.exits, 0)
 
 
 def step_draws(key: jax.Array, step: jax.Array, batch: int) -> jax.Array:
@@ -104,14 +109,10 @@ def new_run(program: Program, world: World, seed: jax.Array) -> Run:
     plan, static, shape = program
     first, second, key = jax.random.split(jax.random.key(seed), 3)
     place = begin(static, world, jax.random.uniform(first), plan.stack_limit)
-    zero, values = jnp.int32(0), place.values
-    like = Transition(
-        zero, values, zero, jnp.float32(0), jnp.uint8(0), jnp.float32(0), zero, values,
-        jnp.zeros(0, bool),
-    )  # fmt: skip
+    zero = jnp.int32(0)
     none = jnp.float32(0)
     tally = Tally(zero, none, zero, zero, zero, zero, none)
-    buffer = new_buffer(like, plan.buffer)
+    buffer = new_buffer(kept(static), plan.buffer)
     return Run(key, zero, new_brain(plan, shape, second), buffer, place, tally)
 
 
@@ -218,13 +219,13 @@ def _note_sizes(
 def _learn(
     program: Program,
     world: World,
-    buffer: Transition,
+    buffer: jax.Array,
     step: jax.Array,
     draws: jax.Array,
     brain: Brain,
 ) -> Brain:
     plan, static, _ = program
-    rows = sample(buffer, step + 1, draws)
+    rows = sample(kept(static), buffer, step + 1, draws)
     batch = Batch(
         world.features[rows.here], rows.values, rows.action, rows.reward, rows.move, rows.other,
         world.features[rows.there], rows.values_there, action_mask(static, world, rows.there),

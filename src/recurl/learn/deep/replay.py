@@ -7,6 +7,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from recurl.learn.deep.columns import Part, cut, width
+
 
 class Transition(NamedTuple):
     """A step (s, v, a, r, s', v'); in a buffer every field has a row per step.
@@ -34,34 +36,73 @@ class Transition(NamedTuple):
     mask: jax.Array
 
 
-def new_buffer(like: Transition, size: int) -> Transition:
-    """An empty buffer for so many steps like the one given."""
-    return jax.tree.map(lambda x: jnp.zeros((size, *jnp.shape(x)), jnp.asarray(x).dtype), like)
+class Kind(NamedTuple):
+    """What a buffer holds.
+
+    Attributes:
+        seen: Numbers that show a state; 0 for a vertex, which is a whole number.
+        exits: Exit values.
+        actions: Length of the mask.
+    """
+
+    seen: int
+    exits: int
+    actions: int
 
 
-def store(buffer: Transition, step: jax.Array, transition: Transition) -> Transition:
+def _parts(kind: Kind) -> list[Part]:
+    """Shapes of the fields of a step."""
+    shown, values, number = ((kind.seen,) if kind.seen else ()), (kind.exits,), ()
+    return [shown, values, number, number, number, number, shown, values, (kind.actions,)]
+
+
+def new_buffer(kind: Kind, size: int) -> jax.Array:
+    """An empty buffer for so many steps: a row of numbers for each."""
+    return jnp.zeros((size, width(_parts(kind))), jnp.float32)
+
+
+def _rows(steps: Transition) -> jax.Array:
+    """Steps as rows; every field has a row per step."""
+    count = len(steps.action)
+    return jnp.concatenate([x.reshape(count, -1).astype(jnp.float32) for x in steps], axis=1)
+
+
+def store(buffer: jax.Array, step: jax.Array, transition: Transition) -> jax.Array:
     """Write a step over the oldest one."""
-    place = step % len(buffer.action)
-    return jax.tree.map(lambda rows, row: rows.at[place].set(row), buffer, transition)
+    row = _rows(jax.tree.map(lambda x: jnp.asarray(x)[None], transition))[0]
+    return buffer.at[step % len(buffer)].set(row)
 
 
 def store_rows(
-    buffer: Transition, steps: jax.Array, rows: Transition, real: jax.Array
-) -> Transition:
+    buffer: jax.Array, numbers: jax.Array, steps: Transition, real: jax.Array
+) -> jax.Array:
     """Write several steps over the oldest ones; those that are not real are left out."""
-    size = len(buffer.action)
-    places = jnp.where(real, steps % size, size)
-    return jax.tree.map(lambda old, new: old.at[places].set(new, mode="drop"), buffer, rows)
+    places = jnp.where(real, numbers % len(buffer), len(buffer))
+    return buffer.at[places].set(_rows(steps), mode="drop")
 
 
-def sample(buffer: Transition, stored: jax.Array, draws: jax.Array) -> Transition:
+def sample(kind: Kind, buffer: jax.Array, stored: jax.Array, draws: jax.Array) -> Transition:
     """Stored steps at random.
 
     Args:
+        kind: What the buffer holds.
         buffer: The buffer.
         stored: How many steps were ever stored.
         draws: Numbers in [0, 1), one for each step to sample.
     """
-    filled = jnp.minimum(stored, len(buffer.action))
+    filled = jnp.minimum(stored, len(buffer))
     rows = jnp.minimum((draws * filled).astype(jnp.int32), filled - 1)
-    return jax.tree.map(lambda x: x[rows], buffer)
+    return steps_of(kind, buffer[rows])
+
+
+def steps_of(kind: Kind, rows: jax.Array) -> Transition:
+    """Rows of a buffer as steps; numbers have their own types again."""
+    steps = Transition(*cut(rows, _parts(kind)))
+    shown = steps.here.dtype if kind.seen else jnp.int32
+    return steps._replace(
+        here=steps.here.astype(shown),
+        there=steps.there.astype(shown),
+        action=steps.action.astype(jnp.int32),
+        move=steps.move.astype(jnp.uint8),
+        mask=steps.mask.astype(bool),
+    )

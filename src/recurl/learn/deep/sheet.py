@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from recurl.learn.deep.columns import cut, width
 from recurl.learn.deep.network import Shape
 
 
@@ -74,20 +75,11 @@ def blank(shape: Shape, lanes: int) -> tuple[np.ndarray, Seen]:
         ([7, 8], (1, 1, 3))
     """
     parts = _shapes(shape)
-    sheet = np.zeros((lanes, int(sum(map(np.prod, parts)))), np.float32)
-    return sheet, _cut(sheet, parts)
+    sheet = np.zeros((lanes, width(parts)), np.float32)
+    return sheet, Seen(*cut(sheet, parts))
 
 
 def read(shape: Shape, sheet: jax.Array) -> Seen:
     """The parts of a sheet on the device, in their own types."""
-    seen = _cut(sheet, _shapes(shape))
+    seen = Seen(*cut(sheet, _shapes(shape)))
     return seen._replace(**{name: getattr(seen, name).astype(t) for name, t in _TYPES.items()})
-
-
-def _cut(sheet: Any, parts: Seen) -> Seen:
-    found, first = [], 0
-    for part in parts:
-        last = first + int(np.prod(part))
-        found.append(sheet[:, first:last].reshape(len(sheet), *part))
-        first = last
-    return Seen(*found)

@@ -31,9 +31,7 @@ def fixed_point(
     best, least, since = x, np.inf, 0
     for count in range(1, limit + 1):
         new = step(x.reshape(start.shape))
-        with np.errstate(invalid="ignore"):  # inf - inf: the map runs away, and is given up below
-            residual = (new - x.reshape(start.shape)).ravel()
-        size = float(np.abs(residual).max(initial=0.0))
+        size = _distance(new, x.reshape(start.shape))
         since += 1
         if size < 0.9 * least:
             best, least, since = new, size, 0
@@ -45,7 +43,7 @@ def fixed_point(
             past.clear()
             x = best.ravel()
             continue
-        past.append((new.ravel(), residual))
+        past.append((new.ravel(), new.ravel() - x.ravel()))
         del past[:-_MEMORY]
         x = _mix(past)
     return best, count
@@ -63,10 +61,17 @@ def plain_fixed_point(
     x = start
     for count in range(1, limit + 1):
         new = step(x)
-        if float(np.abs(new - x).max(initial=0.0)) <= tolerance:
+        size = _distance(new, x)
+        if size <= tolerance or not size < _HOPELESS:
             return new, count
         x = new
     return x, limit
+
+
+def _distance(a: Floats, b: Floats) -> float:
+    """The greatest difference; nan where a map that runs away gives inf - inf."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return float(np.abs(a - b).max(initial=0.0))
 
 
 def _mix(past: list[tuple[Floats, Floats]]) -> Floats:

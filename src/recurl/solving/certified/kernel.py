@@ -340,6 +340,9 @@ def links(
         for q in range(t.component_start[c], t.component_start[c + 1]):
             if t.vertex_kind[q] == CALL:
                 call_value(t, pts, u, w, shift, q, nodes[shift + q], weights[shift + q], v)
+                for k in range(width + 1):
+                    if nodes[shift + q, k] < 0:
+                        weights[shift + q, k] = 0.0  # what the search for a simplex left there
             elif t.vertex_kind[q] != EXIT:
                 action[shift + q] = best_action(t, gain, w, shift, q)[0]
     return action, nodes, weights

@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 
 import recurl
 from recurl.errors import UnknownNameError
-from recurl.zoo.registration import STEP_LIMITS, environment_id, register_environments
+from recurl.registration import STEP_LIMITS, environment_id, register_environments
 
 IDS = [environment_id(name) for name in STEP_LIMITS]
 
