@@ -6,7 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from recurl.learn.deep.learner import DeepRecursiveQLearning
 from recurl.learn.tabular import RecursiveQLearning
+from recurl.learn.tensorboard import read_events
+from recurl.solving.evaluate import evaluate
 from recurl.zoo import cloud
 
 from .conftest import Run, RunJson
@@ -42,3 +45,22 @@ def test_nonsense_is_refused(run: Run) -> None:
     assert "--resume" in run("learn", "cloud", "--steps", "10", "--out", "a", code=2).stderr
     other = run("learn", "gambler", "--steps", "10", "--out", "a", "--resume", code=2)
     assert "another model" in other.stderr
+
+
+def test_networks_learn_by_the_same_verb(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    given = ("--algorithm", "deep-rql", "--evaluate-every", "50", "--out", "a")
+    run("learn", "cloud", "--steps", "60", *given, "--tensorboard", "tb")
+    run("learn", "cloud", "--steps", "120", "--out", "a", "--resume")
+    saved = DeepRecursiveQLearning.load(tmp_path / "a" / "seed-0.ckpt", cloud())
+    assert saved.steps == 120
+    assert saved.curve.steps.tolist() == [50, 100]
+    [events] = (tmp_path / "tb" / "seed-0").iterdir()
+    assert [step for step, numbers in read_events(events) if numbers] == [50, 60]
+    [row] = run_json("evaluate", "a")["runs"]
+    assert row["value"] == evaluate(saved.policy()).value
+    assert "with tables" in run("explain", "a", code=2).stderr
+
+
+def test_networks_take_exit_values_as_they_are(run: Run) -> None:
+    done = run("learn", "cloud", "--algorithm", "dqn", "--quantum", "0.1", code=2)
+    assert "--quantum is for tables" in done.stderr

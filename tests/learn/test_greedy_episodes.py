@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import recurl
+from recurl.learn.greedy_episodes import another, play
+
+
+class Scripted:
+    """Takes the second action at the first vertex, the first elsewhere, and notes its stack."""
+
+    flat, start = False, "start"
+
+    def __init__(self) -> None:
+        self.entered: list[tuple[Any, int]] = []
+        self.contexts: set[Any] = set()
+
+    def enter(self, context: Any, exits: Sequence[Any], observation: Any) -> Any:
+        self.entered.append((context, len(exits)))
+        return f"{context}/{observation}"
+
+    def greedy(self, context: Any, observation: Any, mask: np.ndarray | None) -> int:
+        self.contexts.add(context)
+        return 1 if observation == 0 else 0
+
+
+def test_contexts_follow_calls_and_returns() -> None:
+    player = Scripted()
+    returns, lengths, cut = play(player, recurl.ModelEnv(recurl.zoo.cloud()), [3, 4], 500)
+    assert not cut.any()
+    assert (lengths >= 5).all()
+    assert (returns < -4).all()
+    assert player.entered[0] == ("start", 1)
+    assert {"start", "start/8"} <= player.contexts
+
+
+def test_long_episodes_are_cut() -> None:
+    _, lengths, cut = play(Scripted(), recurl.ModelEnv(recurl.zoo.cloud()), [3], 2)
+    assert (lengths.tolist(), cut.tolist()) == ([2], [True])
+
+
+def test_another_environment_like_the_first() -> None:
+    env = gym.make("recurl/Gambler-v0", p=0.25)
+    assert another(env).unwrapped.model == env.unwrapped.model  # type: ignore[attr-defined]
+    vector = gym.make_vec("recurl/Gambler-v0", 2, vectorization_mode="sync", p=0.25)
+    assert another(vector).unwrapped.model == env.unwrapped.model  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="give evaluation_env="):
+        another(recurl.ModelEnv(recurl.zoo.cloud()))

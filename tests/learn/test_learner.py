@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+import recurl
+from recurl.learn.learner import Learner
+
+
+def test_all_learners_share_one_face() -> None:
+    kinds = (recurl.QLearning, recurl.RecursiveQLearning, recurl.DQN, recurl.DeepRecursiveQLearning)
+    for kind in kinds:
+        assert issubclass(kind, Learner)
+        for name in ("learn", "test", "predict", "save", "load"):
+            assert getattr(kind, name).__qualname__ == f"Learner.{name}"
+        assert kind.kind == kind.__name__
+
+
+def test_stops_are_at_tests_or_after_a_chunk() -> None:
+    learner = recurl.QLearning(recurl.zoo.cloud(), episode_limit=200, evaluate_every=300)
+    stops: list[int] = []
+    learner.learn(1000, lambda one: stops.append(one.steps))
+    assert stops == [300, 600, 900, 1000]
+    assert learner.curve.steps.tolist() == [300, 600, 900]
+
+
+def test_a_callback_may_end_the_run() -> None:
+    learner = recurl.QLearning(recurl.zoo.cloud(), episode_limit=200, evaluate_every=100)
+    assert learner.learn(1000, lambda one: one.steps < 300).steps == 300
+
+
+def test_a_base_learner_does_nothing_itself() -> None:
+    with pytest.raises(NotImplementedError):
+        Learner()._set_up(None, None)
