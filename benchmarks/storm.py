@@ -40,7 +40,8 @@ def storm_model(model: recurl.RMDP) -> Any:
     labels.add_label("init")
     labels.add_label_to_state("init", int(t.starts[0]))
     labels.add_label("done")
-    labels.add_label_to_state("done", int(t.n_entries[0]))
+    for k in range(int(t.n_exits[0])):
+        labels.add_label_to_state("done", int(t.n_entries[0]) + k)
     parts = models.SparseModelComponents(
         transition_matrix=matrix.build(),
         state_labeling=labels,

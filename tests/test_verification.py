@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.strategies import proper_models
 
 import recurl
@@ -48,19 +49,38 @@ def _inequalities(model: recurl.RMDP, given: Certificate) -> Iterator[bool]:
         returns = [int(t.box_return[box]) + k for k in range(t.n_exits[callee])]
         return callee, int(t.component_start[callee] + t.vertex_port[v]), returns
 
+    every = [v for block in blocks for v in block]
+    rows = given.reach or [[0.0] * len(exits[t.vertex_component[v]]) for v in every]
+    sure = [[f(x) for x in row] for row in rows]
+    for v, row in enumerate(sure):
+        yield sum(row) <= 1
+        for k, least in enumerate(row):
+            yield least >= 0
+            if t.vertex_kind[v] == EXIT:
+                yield least == 0 or (least <= 1 and v == exits[t.vertex_component[v]][k])
+            for a in actions(v):
+                yield least <= sum(p * sure[q][k] for p, _, q in ways(a))
+            if t.vertex_kind[v] == CALL:
+                _, entry, returns = ports(v)
+                pairs = zip(sure[entry], returns, strict=True)
+                yield least <= sum((p * sure[r][k] for p, r in pairs), f(0))
+
+    def rise(entry: int, change: list[Fraction]) -> Fraction:
+        # The most that a distribution over exits can make of it which is at least `sure`.
+        known = sum((p * x for p, x in zip(sure[entry], change, strict=True)), f(0))
+        return max(known + (1 - sum(sure[entry])) * x for x in change)
+
     d = [f(x) for x in given.steps]
     for block, out in zip(blocks, exits, strict=True):
         yield min(d[v] for v in out) == 0
         for v in block:
-            yield d[v] >= 0
+            yield d[v] >= sum((p * d[x] for p, x in zip(sure[v], out, strict=True)), f(0))
             for a in actions(v):
                 yield d[v] >= 1 + sum(p * d[q] for p, _, q in ways(a))
             if t.vertex_kind[v] == CALL:
                 callee, entry, returns = ports(v)
-                yield all(
-                    d[v] >= d[entry] + d[r] - d[x]
-                    for r, x in zip(returns, exits[callee], strict=True)
-                )
+                change = [d[r] - d[x] for r, x in zip(returns, exits[callee], strict=True)]
+                yield d[v] >= d[entry] + rise(entry, change)
 
     def mixed(mix: list[tuple[int, float]], entry: int, outside: list[Fraction]) -> Fraction | None:
         shares = [f(w) for _, w in mix[:-1]]
@@ -73,7 +93,8 @@ def _inequalities(model: recurl.RMDP, given: Certificate) -> Iterator[bool]:
             for v, x in zip(blocks[point.component], point.values, strict=True):
                 mean[v] = mean.get(v, f(0)) + share * f(x)
         out = exits[given.points[mix[0][0]].component]
-        return mean[entry] + max(o - mean[x] for o, x in zip(outside, out, strict=True))
+        change = [o - mean[x] for o, x in zip(outside, out, strict=True)]
+        return mean[entry] + rise(entry, change)
 
     for point in given.points:
         block = blocks[point.component]
@@ -162,6 +183,7 @@ SMALL = [
     recurl.zoo.cloud(exits=1),
     recurl.zoo.cloud(),
     recurl.zoo.gambler(p=0.25),
+    recurl.zoo.and_or(),
 ]
 
 
@@ -226,6 +248,8 @@ def test_another_model_is_refused() -> None:
         {"rewards": "gold"},
         {"exit_values": [1.0, 2.0, 3.0]},
         {"upper": float("inf")},
+        {"reach": []},
+        {"reach": [[0.0, 0.0]]},
     ],
 )
 def test_a_malformed_certificate_is_refused(change: dict[str, Any]) -> None:
@@ -233,6 +257,51 @@ def test_a_malformed_certificate_is_refused(change: dict[str, Any]) -> None:
     certificate = recurl.solve(model).certificate
     with pytest.raises(CertificateError):
         recurl.verify(model, msgspec.structs.replace(certificate, **change))
+
+
+def never_ends() -> recurl.RMDP:
+    """Calls itself forever; what follows a call leaves by the other exit."""
+    builder = recurl.Builder("never").component("A", entries="in", exits=["x", "y"]).box("a", "A")
+    builder.at("in").action("go").to("a")
+    builder.at("a.x").action("go").to("y").at("a.y").action("go").to("x")
+    return builder.build()
+
+
+@given(
+    st.lists(st.integers(0, 40), min_size=6, max_size=6),
+    st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=2, max_size=2),
+)
+def test_certain_exits_of_a_run_without_end_prove_nothing(
+    steps: list[int], sure: list[float]
+) -> None:
+    # p = (1/2, 1/2) everywhere satisfies the inequalities of reach, as nothing is ever reached.
+    model = never_ends()
+    reach = [sure if model.local_name(v) in ("in", "a.in") else [0.0, 0.0] for v in range(6)]
+    reach[model.find("A.x")], reach[model.find("A.y")] = [1.0, 0.0], [0.0, 1.0]
+    reach[model.find("A.a.x")], reach[model.find("A.a.y")] = [0.0, 1.0], [1.0, 0.0]
+    d = [float(x) for x in steps]
+    with pytest.raises(CertificateError, match="not proved"):
+        recurl.verify(model, bare(model, d, reach))
+
+
+def bare(
+    model: recurl.RMDP, steps: list[float], reach: list[list[float]] | None = None
+) -> Certificate:
+    """A certificate that claims no more than that all policies end."""
+    return Certificate(
+        model=model.fingerprint, objective="max", rewards="none", exit_values=[], lower=None,
+        upper=None, points=[], pieces=[], steps=steps, start_points=[], start_pieces=[],
+        reach=reach,
+    )  # fmt: skip
+
+
+def test_certain_exits_prove_what_steps_alone_cannot() -> None:
+    model = recurl.zoo.and_or()
+    certificate = recurl.solve(model).certificate
+    proved = recurl.verify(model, bare(model, certificate.steps, certificate.reach))
+    assert proved.steps == pytest.approx(10.5497035508)
+    with pytest.raises(CertificateError, match=r"steps at and\.left\.in"):
+        recurl.verify(model, bare(model, certificate.steps))
 
 
 def test_steps_below_zero_prove_nothing() -> None:
@@ -258,9 +327,5 @@ def test_steps_below_zero_prove_nothing() -> None:
     steps |= {"two.out": 1.0, "in": -4.0, "two.in": -3.0, "one.out": -2.0, "one.in": -6.0}
     t = model.tables
     d = [steps[model.local_name(v)] for v in range(t.n_vertices)]
-    certificate = Certificate(
-        model=model.fingerprint, objective="max", rewards="none", exit_values=[], lower=None,
-        upper=None, points=[], pieces=[], steps=d, start_points=[], start_pieces=[],
-    )  # fmt: skip
     with pytest.raises(CertificateError, match="steps at A"):
-        recurl.verify(model, certificate)
+        recurl.verify(model, bare(model, d))

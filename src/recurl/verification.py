@@ -4,6 +4,7 @@ Every number of a certificate is a binary float, hence a whole number of units 2
 model's own numbers are fractions. All inequalities are checked in whole numbers, after scaling.
 With F the operator of the optimality equations, U >= F(U) and L <= F(L) imply that the optimum
 lies between L and U *on a proper model*, and the step bounds d prove that the model is proper.
+The proofs are in docs/solving.md.
 """
 
 from __future__ import annotations
@@ -15,13 +16,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from recurl.errors import CertificateError
+from recurl.model.certificate_form import check_form, numbers
 from recurl.model.tables import CALL, EXIT
 
 if TYPE_CHECKING:
     from recurl.model.certificate import Certificate, Piece, Point
     from recurl.model.rmdp import RMDP
-
-_KINDS = (("max", "min"), ("model", "steps", "none"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,10 @@ class _Checker:
         self.checked = 0
 
     def verdict(self) -> Verdict:
-        self._check_form()
-        self.unit = 1 << max((_binary_places(x) for x in self._numbers()), default=0)
+        check_form(self.model, self.given)
+        self.unit = 1 << max((_binary_places(x) for x in numbers(self.given)), default=0)
         self.rows: dict[int, _Row] = {}
+        self._check_reach()
         self._check_steps()
         for i, point in enumerate(self.given.points):
             self._check_point(i, point)
@@ -99,97 +100,6 @@ class _Checker:
         if below is not None:
             self._require(self._start_below(root) >= self.sign * Fraction(below), "the lower claim")
         return Verdict(self.given.lower, self.given.upper, self._start_steps(), self.checked)
-
-    # Form: everything that is indexed below exists.
-
-    def _check_form(self) -> None:
-        given, t = self.given, self.tables
-        if given.model != self.model.fingerprint:
-            raise CertificateError(f"the certificate is for another model than {self.model.name}")
-        if given.objective not in _KINDS[0] or given.rewards not in _KINDS[1]:
-            raise CertificateError(f"unknown question {given.objective!r} of {given.rewards!r}")
-        if not all(math.isfinite(x) for x in self._numbers()):
-            raise CertificateError("a number is not finite")
-        entries = int(t.n_entries[t.start_component])
-        self._form(len(given.steps) == t.n_vertices, "steps: one number per vertex")
-        exits = int(t.n_exits[t.start_component])
-        self._form(len(given.exit_values) in (0, exits), "exit_values: one per exit, or none")
-        for i, point in enumerate(given.points):
-            self._check_point_form(i, point)
-        for i, piece in enumerate(given.pieces):
-            self._check_piece_form(i, piece)
-        above, below = (given.upper, given.lower)[:: self.sign]
-        if above is not None:
-            self._form(len(given.start_points) == entries, "start_points: one per start entry")
-            for mix in given.start_points:
-                self._check_mix(mix, t.start_component, "start_points")
-        if below is not None:
-            self._form(len(given.start_pieces) == entries, "start_pieces: one per start entry")
-            for number in given.start_pieces:
-                self._check_reference(number, given.pieces, t.start_component, "start_pieces")
-
-    def _form(self, holds: bool, what: str) -> None:
-        if not holds:
-            raise CertificateError(f"malformed certificate: {what}")
-
-    def _check_point_form(self, i: int, point: Point) -> None:
-        vertices = self._block(f"point {i}", point.component)
-        self._form(len(point.values) == len(vertices), f"point {i}: one value per vertex")
-        calls = [v for v in vertices if self.tables.vertex_kind[v] == CALL]
-        self._form(len(point.calls) == len(calls), f"point {i}: one mix of points per call port")
-        for mix, call in zip(point.calls, calls, strict=True):
-            self._check_mix(mix, self._callee(call), f"point {i}")
-
-    def _check_mix(self, mix: Sequence[tuple[int, float]], component: int, place: str) -> None:
-        self._form(len(mix) > 0, f"{place}: an empty mix of points")
-        for j, _ in mix:
-            self._check_reference(j, self.given.points, component, place)
-
-    def _check_piece_form(self, i: int, piece: Piece) -> None:
-        t = self.tables
-        vertices = self._block(f"piece {i}", piece.component)
-        exits = int(t.n_exits[piece.component])
-        sizes = (len(piece.actions), len(piece.rewards), len(piece.weights or piece.rewards))
-        self._form(set(sizes) == {len(vertices)}, f"piece {i}: one of each per vertex")
-        # With one exit, R + p.v + (1 - p) min v is R + v whatever p is, so there is none to give.
-        self._form((piece.weights is None) == (exits == 1), f"piece {i}: weights or one exit")
-        for row in piece.weights or ():
-            self._form(len(row) == exits, f"piece {i}: one weight per exit")
-        calls = [v for v in vertices if t.vertex_kind[v] == CALL]
-        self._form(len(piece.calls) == len(calls), f"piece {i}: one piece per call port")
-        for j, call in zip(piece.calls, calls, strict=True):
-            self._check_reference(j, self.given.pieces, self._callee(call), f"piece {i}")
-        for v, action in zip(vertices, piece.actions, strict=True):
-            count = int(t.action_start[v + 1] - t.action_start[v])
-            self._form(count == 0 or 0 <= action < count, f"piece {i}: no action {action}")
-
-    def _block(self, place: str, component: int) -> range:
-        self._form(0 <= component < self.tables.n_components, f"{place}: no such component")
-        start = self.tables.component_start
-        return range(int(start[component]), int(start[component + 1]))
-
-    def _check_reference(
-        self, number: int, among: Sequence[Point] | Sequence[Piece], component: int, place: str
-    ) -> None:
-        known = 0 <= number < len(among) and among[number].component == component
-        self._form(known, f"{place}: refers to {number}, which is not one of that component")
-
-    def _callee(self, call: int) -> int:
-        return int(self.tables.box_component[self.tables.vertex_box[call]])
-
-    def _numbers(self) -> Iterator[float]:
-        given = self.given
-        yield from given.steps
-        yield from given.exit_values
-        yield from (x for x in (given.lower, given.upper) if x is not None)
-        for point in given.points:
-            yield from point.values
-        for mix in (m for p in given.points for m in p.calls):
-            yield from (weight for _, weight in mix)
-        yield from (weight for mix in given.start_points for _, weight in mix)
-        for piece in given.pieces:
-            yield from piece.rewards
-            yield from (weight for row in piece.weights or () for weight in row)
 
     def _root(self) -> Sequence[float]:
         exits = int(self.tables.n_exits[self.tables.start_component])
@@ -240,7 +150,38 @@ class _Checker:
         first_exit = int(t.component_start[callee] + t.n_entries[callee])
         return entry, int(t.box_return[box]), first_exit, int(t.n_exits[callee])
 
-    # Steps: d >= 0; d >= 1 + sum p d'; d(call) >= d(en) + max (d(ret) - d(ex)); some exit at 0
+    # Reach: p >= 0, sum p <= 1, and p <= sum p' for all actions; p(call) <= sum p(en) p(ret)
+
+    def _check_reach(self) -> None:
+        self.reach = [[Fraction(x) for x in row] for row in self.given.reach or ()]
+        for v, own in enumerate(self.reach):
+            place = f"reach at {self._name(v)}"
+            self._require(min(own) >= 0 and sum(own) <= 1, place)
+            for k, least in enumerate(own):
+                self._require(all(least <= x for x in self._reached(v, k)), place)
+
+    def _reached(self, v: int, k: int) -> Iterator[Fraction]:
+        """How often exit k is reached from a vertex, by each action, or by the call there."""
+        if self.tables.vertex_kind[v] == EXIT:
+            yield Fraction(int(k == self.tables.vertex_port[v]))
+        elif self.tables.vertex_kind[v] == CALL:
+            entry, ret, _, _ = self._ports(v)
+            inner = self.reach[entry]
+            yield sum((p * self.reach[ret + j][k] for j, p in enumerate(inner)), Fraction(0))
+        for action in self._actions(v):
+            row = self._row(action)
+            yield sum((p * self.reach[q][k] for p, q in row.edges), Fraction(0)) / row.scale
+
+    def _rise(self, entry: int, change: Sequence[Fraction]) -> Fraction:
+        """By how much an entry's worth rises at most if exit values do: p.t + (1 - sum p) max t."""
+        if not self.reach:
+            return max(change)
+        sure = self.reach[entry]
+        others = (1 - sum(sure)) * max(change)
+        return sum((p * x for p, x in zip(sure, change, strict=True)), others)
+
+    # Steps: d >= p.d(exits) (>= 0); d >= 1 + sum p d'; d(call) >= d(en) + rise(d(ret) - d(ex));
+    # some exit at 0
 
     def _check_steps(self) -> None:
         t = self.tables
@@ -248,20 +189,23 @@ class _Checker:
         for c in range(t.n_components):
             first = int(t.component_start[c] + t.n_entries[c])
             exits = d[first : first + int(t.n_exits[c])]
-            self._require(
-                min(exits) == 0, f"steps: an exit at 0 in {self.model.names.components[c]}"
-            )
-        for v in range(t.n_vertices):
-            place = f"steps at {self._name(v)}"
-            self._require(d[v] >= 0, place)
-            if t.vertex_kind[v] == CALL:
-                entry, ret, first, count = self._ports(v)
-                worst = max(d[ret + k] - d[first + k] for k in range(count))
-                self._require(d[v] >= d[entry] + worst, place)
-            for action in self._actions(v):
-                row = self._row(action)
-                after = sum(p * d[target] for p, target in row.edges)
-                self._require(row.scale * d[v] >= row.scale * self.unit + after, place)
+            name = self.model.names.components[c]
+            self._require(min(exits) == 0, f"steps: an exit at 0 in {name}")
+            for v in range(int(t.component_start[c]), int(t.component_start[c + 1])):
+                self._check_steps_at(v, d, exits)
+
+    def _check_steps_at(self, v: int, d: list[int], exits: list[int]) -> None:
+        place = f"steps at {self._name(v)}"
+        sure = self.reach[v] if self.reach else ()
+        self._require(d[v] >= sum(p * x for p, x in zip(sure, exits, strict=False)), place)
+        if self.tables.vertex_kind[v] == CALL:
+            entry, ret, first, count = self._ports(v)
+            change = [Fraction(d[ret + k] - d[first + k]) for k in range(count)]
+            self._require(d[v] >= d[entry] + self._rise(entry, change), place)
+        for action in self._actions(v):
+            row = self._row(action)
+            after = sum(p * d[target] for p, target in row.edges)
+            self._require(row.scale * d[v] >= row.scale * self.unit + after, place)
 
     # Points: w >= F(w) at every stored vector of exit values
 
@@ -285,18 +229,20 @@ class _Checker:
     def _mixed(
         self, mix: Sequence[tuple[int, float]], entry: int, outside: Sequence[Fraction], place: str
     ) -> Fraction:
-        """sum_j l_j w_j(en) + max_ex (outside[ex] - sum_j l_j v_j[ex])."""
+        """sum_j l_j w_j(en) + rise(outside - sum_j l_j v_j)."""
         weights = [Fraction(weight) for _, weight in mix[:-1]]
         weights.append(1 - sum(weights, Fraction(0)))
         self._require(min(weights) >= 0, f"{place}: a weight >= 0")
         points = [self.given.points[j] for j, _ in mix]
-        first = int(self.tables.n_entries[points[0].component])
+        component = points[0].component
+        first = int(self.tables.n_entries[component])
         inside = [
             sum(w * Fraction(p.values[k]) for w, p in zip(weights, points, strict=True))
             for k in (entry, *range(first, first + len(outside)))
         ]
-        spread = max(out - into for out, into in zip(outside, inside[1:], strict=True))
-        return inside[0] + spread
+        change = [out - into for out, into in zip(outside, inside[1:], strict=True)]
+        start = int(self.tables.component_start[component])
+        return inside[0] + self._rise(start + entry, change)
 
     def _start_above(self, root: Sequence[Fraction]) -> Fraction:
         total = Fraction(0)

@@ -80,7 +80,8 @@ def test_large_blocks(locality: str, stop: float) -> None:
     assert by_policies.gap <= 1e-6
     assert by_sweeps.gap <= 1e-6
     assert max(by_policies.lower, by_sweeps.lower) <= min(by_policies.upper, by_sweeps.upper)
-    assert "linear iterations" in by_policies.work
+    # Where successors are spread evenly, sweeps with a common shift are quicker.
+    assert ("linear iterations" in by_policies.work) == (locality == "near")
 
 
 def test_large_recursion() -> None:

@@ -55,3 +55,19 @@ def test_storm_agrees(seed: int, calls: float) -> None:
     _, value = storm_time(storm_model(process), "OPTIMISTIC_VALUE_ITERATION", 0, 1e-9)
     solution = recurl.solve(model, epsilon=1e-9)
     assert factor * value == pytest.approx(solution.value, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_storm_agrees_on_unravelled_models(seed: int) -> None:
+    model = recurl.zoo.random_model(
+        seed, 2, 4, kind="general", exits=2, exit_probability=0.5, reward_low=0
+    )
+    flat = recurl.unravel(model, 3)
+    done = range(
+        int(flat.tables.n_entries[0]), int(flat.tables.n_entries[0] + flat.tables.n_exits[0])
+    )
+    assert len(done) == 3
+    _, value = storm_time(storm_model(flat), "OPTIMISTIC_VALUE_ITERATION", 0, 1e-9)
+    assert value == pytest.approx(recurl.solve(flat, epsilon=1e-8).value, abs=1e-6)
+    # Whatever lies deeper is worth at least nothing.
+    assert value <= recurl.solve(model).upper + 1e-6

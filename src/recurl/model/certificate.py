@@ -6,10 +6,13 @@ total is asked for, the inequalities are (see also docs/solving.md):
 - *Points* prove the upper end. Point i of a component has exit values v_i and a value w_i(q) for
   every vertex q, at least v_i at exits, at least the best action's expectation at states, and at a
   call port at least what a convex combination of points of the callee says of the exit values
-  w_i(return ports): ``sum_j l_j w_j(en) + max_ex (w_i(ret_ex) - sum_j l_j v_j[ex])``.
+  w_i(return ports): ``sum_j l_j w_j(en) + rise(w_i(ret) - sum_j l_j v_j)``.
 - *Pieces* prove the lower end. A piece has an action per state, a piece of the callee per call
   port, and functions ``R(q) + p(q).v + (1 - sum p(q)) min v`` that its choices reach.
 - *Steps* prove that every policy is proper: a bound d(q) >= 0 on the steps to an exit.
+- *Reach*, where it is given, says how often every policy leaves by each exit at least: p(q). If the
+  exit values v change by t then what an entry is worth rises by at most
+  ``rise(t) = p(en).t + (1 - sum p(en)) max t``; without it, by ``max t``.
 """
 
 from __future__ import annotations
@@ -71,9 +74,10 @@ class Certificate(msgspec.Struct, frozen=True):
         upper: The upper end that is claimed, or None.
         points: Points, of all components.
         pieces: Pieces, of all components.
-        steps: d(q) for every vertex of the model.
+        steps: d(q) for every vertex of the model; at exits, offsets, one of them 0 per component.
         start_points: For each entry of the start component, points and weights as at calls.
         start_pieces: For each entry of the start component, the piece that a run begins in.
+        reach: p(q) for every vertex of the model, a number per exit of its component; None for 0.
         recurl_certificate: Version of the format.
     """
 
@@ -88,6 +92,7 @@ class Certificate(msgspec.Struct, frozen=True):
     steps: list[float]
     start_points: list[list[tuple[int, float]]]
     start_pieces: list[int]
+    reach: list[list[float]] | None = None
     recurl_certificate: int = 1
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -17,43 +17,45 @@ def strong_components(start: np.ndarray, target: np.ndarray) -> tuple[np.ndarray
     """
     n = len(start) - 1
     label = np.full(n, -1, np.int32)
-    index = np.full(n, -1, np.int32)
-    low = np.zeros(n, np.int32)
+    # One number per vertex tells all that an edge asks of its target: 0 if it is new, the least
+    # time of discovery that it leads back to, or `done` if its component is complete.
+    low, done = np.zeros(n, np.int32), np.int32(n + 1)
+    found = np.empty(n, np.int32)
     edge = start[:-1].copy()
     path = np.empty(n, np.int32)
     pending = np.empty(n, np.int32)
     path_size = pending_size = clock = labels = 0
     for root in range(n):
-        if index[root] >= 0:
+        if low[root] > 0:
             continue
         path[0] = root
         path_size = 1
         while path_size > 0:
             v = path[path_size - 1]
-            if index[v] < 0:
-                index[v] = low[v] = clock
+            if low[v] == 0:
                 clock += 1
+                found[v] = low[v] = clock
                 pending[pending_size] = v
                 pending_size += 1
-            descended = False
-            while edge[v] < start[v + 1]:
-                w = target[edge[v]]
-                if index[w] < 0:
-                    path[path_size] = w
-                    path_size += 1
-                    descended = True
+            least, at, new = low[v], edge[v], np.int32(-1)
+            while at < start[v + 1]:
+                w = target[at]
+                if low[w] == 0:
+                    new = w
                     break
-                if label[w] < 0:
-                    low[v] = min(low[v], low[w])
-                edge[v] += 1
-            if descended:
+                least = min(least, low[w])
+                at += 1
+            low[v], edge[v] = least, at
+            if new >= 0:
+                path[path_size] = new
+                path_size += 1
                 continue
             path_size -= 1
-            if low[v] == index[v]:
+            if least == found[v]:
                 while True:
                     pending_size -= 1
                     w = pending[pending_size]
-                    label[w] = labels
+                    label[w], low[w] = labels, done
                     if w == v:
                         break
                 labels += 1

@@ -282,9 +282,7 @@ class RMDP:
     def start_value(self, values: npt.ArrayLike) -> float:
         """Expectation of per-vertex values under the start distribution."""
         t = self.tables
-        first = t.component_start[t.start_component]
-        entries = np.asarray(values)[first : first + len(t.start_prob)]
-        return float(t.start_prob @ entries)
+        return float(t.start_prob[t.start_prob > 0] @ np.asarray(values)[t.starts])
 
     def start_exact(self) -> dict[int, Fraction]:
         """Exact start probability of each entry at which a run may start."""

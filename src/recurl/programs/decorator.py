@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -159,7 +160,7 @@ class Program:
 
         unfolded = self.unfold(*arguments, state_limit=state_limit)
         solution = solve(unfolded.model, **options)
-        if solution.policy is None:
+        if solution.policy is None or not math.isfinite(solution.value):
             raise NotProperError(f"{self.name} has no best completion: {solution.reason}")
         policy = solution.policy
         if solution.question == Question() and policy.kind != "stackless":

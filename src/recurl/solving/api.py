@@ -105,7 +105,6 @@ def _solver(model: RMDP, method: str) -> Callable[..., Solution]:
         from recurl.solving.one_exit import solve_one_exit
 
         return partial(solve_one_exit, method=method)
-    from recurl.solving.certified import solve_certified
+    from recurl.solving.structure import solve_any
 
-    solver: Callable[..., Solution] = solve_certified
-    return solver
+    return solve_any

@@ -15,19 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recurl.model.tables import Floats, Ints
-from recurl.solving.chains_kernel import (
-    Polynomials,
-    block_polynomials,
-    can_leave,
-    image,
-    jacobian,
-    newton_blocks,
-    residual,
-    step_system,
-    sweep_up,
-    unknown_graph,
-    visited,
-)
+from recurl.solving.chains_kernel import can_leave, image, step_system, visited
 from recurl.solving.linear import (
     DENSE,
     Blocks,
@@ -35,6 +23,15 @@ from recurl.solving.linear import (
     least_solutions,
     solve_iterative,
     solve_sparse,
+)
+from recurl.solving.newton_kernel import (
+    Polynomials,
+    block_polynomials,
+    jacobian,
+    newton_blocks,
+    residual,
+    sweep_up,
+    unknown_graph,
 )
 from recurl.solving.properness_kernel import place_graph
 from recurl.solving.rows import Mask, Rows

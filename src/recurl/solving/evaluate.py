@@ -110,7 +110,6 @@ def evaluate(policy: Policy, *, exit_values: Sequence[float] | None = None) -> E
     rows = rows_of_policy(policy)
     found = expectations(rows)
     at, p = rows.start, rows.start_prob
-    at, p = at[p > 0], p[p > 0]
     leaving = found.leaving
     low, mid, high = (p @ table[at] for table in (leaving.lower, leaving.value, leaving.upper))
     names, worth = _exits(policy, exit_values)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recurl.errors import LimitError
+from recurl.errors import LimitError, NotProperError
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import CALL, EXIT, Layout
 from recurl.model.transforms.unravelling import Unravelling
@@ -34,7 +34,8 @@ def solve_hierarchical(
     (stack, vertex), up to exponentially larger than the model.
 
     Returns:
-        The solution, or None if there are more than `LIMIT` states.
+        The solution, or None if there are more than `LIMIT` states, or if some policy does not end
+        and nothing is known of the optimum.
 
     Example:
         >>> import recurl
@@ -48,7 +49,10 @@ def solve_hierarchical(
     except LimitError:
         return None
     flat = _single_exit(states.model_of_states(), question)
-    found = solve_one_exit(flat, Question(question.objective), epsilon, **options)
+    try:
+        found = solve_one_exit(flat, Question(question.objective), epsilon, **options)
+    except NotProperError:
+        return None
     return replace(
         found,
         model=model,

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recurl.model.graph_kernel import strong_components
 from recurl.model.tables import CALL, Floats, Ints
 from recurl.policy import Policy
 from recurl.solving.elsewhere import certified_elsewhere
 from recurl.solving.longest_path_kernel import longest_paths
+from recurl.solving.properness_kernel import place_graph
+from recurl.solving.rows import rows_of_model
 from recurl.solving.solution import Solution
 
 if TYPE_CHECKING:
@@ -27,10 +30,11 @@ def solve_deterministic(
     A policy leaves by one exit for sure, so that ``x(v, q) = max_k R(q, k) + v[k]`` with R(q, k)
     the greatest reward on a way from q to exit k: ``R(q, k) = max_a r + R(q', k)``, and at calls
     ``R((b, en), k) = max_j R(en, j) + R((b, j), k)``. If every policy ends, ways do not go round in
-    circles, and sweeps come to an end.
+    circles, and sweeps come to an end. If some policy does not end, but every step costs something,
+    it pays infinitely much, and the best way to an exit is the optimum all the same.
 
     Returns:
-        The solution, or None if the sweeps do not end: then some policy does not either.
+        The solution, or None if a policy that does not end might be better, or nothing ends.
 
     Example:
         >>> import recurl
@@ -40,23 +44,25 @@ def solve_deterministic(
     """
     began = time.perf_counter()
     t = model.tables
+    rewards = question.transition_rewards(t)
+    if not (_always_ends(model) or (rewards < 0).all()):
+        return None
     nearest = model.reach.distance.min(axis=1)
     order = np.argsort(nearest, kind="stable").astype(np.int32)
-    rewards = question.transition_rewards(t)
     best, choice, ended = longest_paths(t, rewards, order, t.n_vertices + 1)
     if not ended or not np.isfinite(best[t.starts]).any(axis=1).all():
         return None
-    root = question.root_values(t)
+    root, taken = question.root_values(t), t.start_prob > 0
     first = int(t.component_start[t.start_component])
     ways = best[first : first + len(t.start_prob), : len(root)] + root
-    value = question.sign * float(t.start_prob @ ways.max(axis=1))
+    value = question.sign * float(t.start_prob[taken] @ ways.max(axis=1)[taken]) + 0.0
     return Solution(
         model,
         question,
         value,
         value,
         method="longest path",
-        reason="deterministic: every policy leaves by one exit for sure",
+        reason="deterministic: the best way from the start to an exit",
         policy=_policy(model, choice, ways.argmax(axis=1)),
         values_lower=question.sign * best[:, 0] if model.kind.one_exit else None,
         values_upper=question.sign * best[:, 0] if model.kind.one_exit else None,
@@ -64,6 +70,18 @@ def solve_deterministic(
         seconds=time.perf_counter() - began,
         _certify=partial(certified_elsewhere, model, question, epsilon, options),
     )
+
+
+def _always_ends(model: RMDP) -> bool:
+    """Whether no run can go round in a circle, or call forever: then every policy ends."""
+    start, target = place_graph(rows_of_model(model.tables))
+    owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    seen = model.reach.reachable
+    kept = seen[owner] & seen[target]
+    owner, target = owner[kept], target[kept]
+    start = np.searchsorted(owner, np.arange(len(start))).astype(np.int32)
+    label, _ = strong_components(start, target)
+    return not (label[owner] == label[target]).any()
 
 
 def _policy(model: RMDP, choice: Ints, exits: Floats) -> Policy:

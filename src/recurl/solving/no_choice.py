@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.policy import Policy
-from recurl.solving.elsewhere import certified_elsewhere
+from recurl.solving.chain_certificate import chain_certificate
 from recurl.solving.evaluate import evaluate
 from recurl.solving.solution import Solution
 
@@ -48,7 +48,7 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
         reason=reason or "there is nothing to decide",
         policy=found.policy,
         seconds=time.perf_counter() - began,
-        _certify=partial(certified_elsewhere, model, question, epsilon, options),
+        _certify=partial(chain_certificate, model, question),
     )
 
 

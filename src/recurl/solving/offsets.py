@@ -4,20 +4,23 @@ Wanted: d >= 0 with d = 0 at one exit of each component, d(q) >= 1 + sum p d(q')
 and d(call) >= d(en) + max_ex (d(ret_ex) - d(ex)). Once it is said which exit has d = 0, this is a
 linear program; the exit nearest to all vertices is tried first (in a discounted model that is the
 exit lane), then all combinations if they are few, or the first, second, ... of every component.
+Where that fails, the probabilities p with which every policy leaves by each exit take part:
+d(call) >= d(en) + p.t + (1 - sum p) max t with t = d(ret) - d(ex), and d(q) >= p(q).d(exits).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from recurl.model.tables import CALL, Floats, Ints, Tables
 from recurl.solving.properness_kernel import relax, smallest_slack
 from recurl.solving.rows import Rows
-from recurl.solving.steps import inductive
+from recurl.solving.steps import inductive, no_reach
 
 if TYPE_CHECKING:
     from recurl.model.structure import Reach
@@ -26,13 +29,27 @@ LARGEST_PROGRAM = 20_000
 """Vertices up to which the linear program is tried; beyond, offsets are guessed."""
 _TRIES, _COMBINATIONS = 6, 64
 
+Part = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer], Floats]
+"""Rows, columns and values of some entries of a matrix."""
+
 
 def bounds_with_offsets(tables: Tables, rows: Rows, reach: Reach) -> Floats | None:
     """Step bounds by vertex, with offsets at exits, or None if none were found."""
-    find = _by_program if tables.n_vertices <= LARGEST_PROGRAM else _by_guess
+    program = tables.n_vertices <= LARGEST_PROGRAM
     for zero in _zero_exits(tables, reach):
-        d = find(tables, rows, zero)
+        d = by_program(tables, zero) if program else _by_guess(tables, rows, zero)
         if d is not None and (scale := inductive(rows, d, d)) is not None:
+            return d * scale
+    return None
+
+
+def bounds_with_reach(tables: Tables, rows: Rows, reach: Reach, certain: Floats) -> Floats | None:
+    """The same with certain probabilities to leave by each exit."""
+    if tables.n_vertices > LARGEST_PROGRAM:
+        return None
+    for zero in islice(_zero_exits(tables, reach), _TRIES):
+        d = by_program(tables, zero, certain)
+        if d is not None and (scale := inductive(rows, d, d, certain)) is not None:
             return d * scale
     return None
 
@@ -52,44 +69,65 @@ def _zero_exits(t: Tables, reach: Reach) -> Iterator[Ints]:
             yield first + np.minimum(k, t.n_exits - 1)
 
 
-def _by_program(t: Tables, rows: Rows, zero: Ints) -> Floats | None:
-    """The linear program: least sum of d."""
+def by_program(t: Tables, zero: Ints, certain: Floats | None = None) -> Floats | None:
+    """The linear program: least sum of d, with d = 0 at some exits."""
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
 
-    action = np.repeat(np.arange(t.n_actions), np.diff(t.transition_start))
-    calls, returns, exits = _call_rows(t)
-    n, m = t.n_actions, len(calls)
-    extra = n + np.arange(m)
-    row = np.concatenate([np.arange(n), action, extra, extra, extra, extra])
-    column = np.concatenate(
-        [t.action_vertex, t.target, calls, t.entry_of_call(calls), returns, exits]
-    )
-    sign = np.concatenate(
-        [np.full(n, -1.0), t.prob, *np.repeat([[-1.0], [1], [1], [-1]], m, axis=1)]
-    )
+    n = t.n_actions
+    action = np.repeat(np.arange(n), np.diff(t.transition_start))
+    parts: list[Part] = [(np.arange(n), t.action_vertex, np.full(n, -1.0))]
+    parts.append((action, t.target, t.prob))
+    parts += _call_rows(t, n, certain)
+    m = 1 + max(int(row.max(initial=n - 1)) for row, _, _ in parts)
+    if certain is not None:
+        parts += _above_exits(t, m, certain)
+        m += t.n_vertices
+    row, column, value = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     upper = np.full(t.n_vertices, np.inf)
     upper[zero] = 0.0
     result = linprog(
         np.ones(t.n_vertices),
-        A_ub=coo_array((sign, (row, column)), shape=(n + m, t.n_vertices)).tocsr(),
-        b_ub=np.concatenate([np.full(n, -1.0), np.zeros(m)]),
+        A_ub=coo_array((value, (row, column)), shape=(m, t.n_vertices)).tocsr(),
+        b_ub=np.where(np.arange(m) < n, -1.0, 0.0),
         bounds=np.stack([np.zeros(t.n_vertices), upper], axis=1),
         method="highs",
     )
     return None if result.x is None else np.maximum(result.x, 0.0)
 
 
-def _call_rows(t: Tables) -> tuple[Ints, Ints, Ints]:
-    """Call port, return port and exit of the callee, for every call port and exit."""
+def _call_rows(t: Tables, first: int, certain: Floats | None) -> list[Part]:
+    """-d(call) + d(en) + p.t + (1 - sum p) t_k <= 0: a row for every call port and exit k."""
     ports = np.flatnonzero(t.vertex_kind == CALL)
     box = t.vertex_box[ports]
     callee = t.box_component[box]
-    count = t.n_exits[callee]
-    k = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    returns = np.repeat(t.box_return[box], count) + k
-    exits = np.repeat(t.component_start[callee] + t.n_entries[callee], count) + k
-    return np.repeat(ports, count).astype(np.int32), returns, exits
+    p = np.zeros((len(ports), t.max_exits)) if certain is None else certain[t.entry_of_call(ports)]
+    exits = t.component_start[callee] + t.n_entries[callee]
+    parts: list[Part] = []
+    for k in range(t.max_exits):
+        own = t.n_exits[callee] > k
+        row = (first + np.cumsum(own) - 1)[own].astype(np.int32)
+        first += int(own.sum())
+        parts.append((row, ports[own], np.full(len(row), -1.0)))
+        parts.append((row, t.entry_of_call(ports[own]), np.ones(len(row))))
+        for j in range(t.max_exits):
+            some = t.n_exits[callee[own]] > j
+            share = (p[own, j] + (j == k) * (1 - p[own].sum(axis=1)))[some]
+            parts.append((row[some], (t.box_return[box[own]] + j)[some], share))
+            parts.append((row[some], (exits[own] + j)[some], -share))
+    return parts
+
+
+def _above_exits(t: Tables, first: int, certain: Floats) -> list[Part]:
+    """-d(q) + p(q).d(exits) <= 0 for every vertex."""
+    every = np.arange(t.n_vertices, dtype=np.int32)
+    parts: list[Part] = [(first + every, every, np.full(len(every), -1.0))]
+    for k in range(t.max_exits):
+        own = every[t.n_exits[t.vertex_component] > k]
+        component = t.vertex_component[own]
+        exits = t.component_start[component] + t.n_entries[component] + k
+        parts.append((first + own, exits, certain[own, k]))
+    return parts
 
 
 def _by_guess(t: Tables, rows: Rows, zero: Ints) -> Floats | None:
@@ -102,7 +140,7 @@ def _by_guess(t: Tables, rows: Rows, zero: Ints) -> Floats | None:
         d[zero] = 0.0
         for _ in range(8):
             relax(rows, d, d, places, 8)
-            if smallest_slack(rows, d, d) > -0.5:
+            if smallest_slack(rows, d, d, no_reach(rows)) > -0.5:
                 return d
             if d.max() > 1e6 * offset:
                 break

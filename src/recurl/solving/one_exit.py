@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recurl.solving.improper import ending, improper_optimum
 from recurl.solving.one_exit_bounds import step_bounds
-from recurl.solving.one_exit_improper import ending, infinite
 from recurl.solving.one_exit_iteration import DENSE
 from recurl.solving.one_exit_kernel import greatest_sum
 from recurl.solving.one_exit_search import Search
@@ -56,7 +56,7 @@ def solve_one_exit(
     if steps is None:
         analysis = analyse(model)
         if analysis.verdict != "proper" or analysis.steps is None:
-            return infinite(model, question, analysis, began=began)
+            return improper_optimum(model, question, analysis, began=began)
         system = System.of(model, question, np.isfinite(analysis.steps))
         steps = analysis.steps[system.vertex]
     picked, reason = _pick(system) if method == "auto" else (method, "as asked")

@@ -10,7 +10,7 @@ import numpy as np
 
 from recurl.solving.one_exit_kernel import UNIT, Equations, Indices, improve, solve_small
 from recurl.solving.one_exit_linear import LinearSolver
-from recurl.solving.one_exit_linear_kernel import select_chain, sweep_chain
+from recurl.solving.one_exit_linear_kernel import select_chain, shift_chain, sweep_chain
 
 if TYPE_CHECKING:
     from recurl.model.tables import Floats
@@ -19,7 +19,6 @@ DENSE = 60
 """Rows up to which a block is solved by dense elimination."""
 HUGE = 1e14
 """Values that only a model without finite ones leads to."""
-PRE = 1
 _SWEEPS, _PATIENCE, _ROUNDS = 5, 10, 400
 
 
@@ -74,31 +73,30 @@ def policy_iteration(it: Iterate, tolerance: float) -> bool:
 
 def _large_block(it: Iterate, first: int, last: int, tolerance: float) -> bool:
     """Rounds of improving and evaluating the policy; evaluation by sweeps while they are quick."""
-    x, before, slow = it.x[first:last], math.inf, False
+    x, left, slow = it.x[first:last], math.inf, False
     solver = LinearSolver(last - first)
     for round_ in range(_ROUNDS):
-        for _ in range(PRE):
-            change, switched = improve(it.equations, it.gain, it.x, it.choice, first, last)
-            if not change < HUGE:
-                return False
-            if change <= _floor(x, tolerance) or switched < len(x) / 1000:
-                break
+        change, switched = improve(it.equations, it.gain, it.x, it.choice, first, last)
+        if not change < HUGE:
+            return False
         if change <= _floor(x, tolerance):
             break
         chain = select_chain(it.equations, it.gain, it.x, it.choice, first, last)
-        slow = slow or (round_ > 1 and _rounds_left(change, before, tolerance) > _PATIENCE)
-        if slow:
-            # While the policy still changes, its exact values are not worth the effort.
-            reduction = 0.1 if switched > len(x) / 1000 else max(1e-5, 0.3 * tolerance / change)
-            right = it.x if it.right is None else it.right
-            times = solver.improve(chain, x, np.maximum(right[first:last], 1.0), reduction)
-            it.count("linear iterations", times)
-            if it.right is None and x.min() < 0:
-                return False
-        else:
+        if not slow:
+            before, left = (left, change) if it.right is None else (change, left)
             sweep_chain(chain, x, _SWEEPS)
+            if it.right is not None:
+                left = shift_chain(chain, x, it.right[first:last])
             it.count("sweeps", _SWEEPS + 1)
-        before = change
+            slow = round_ > 0 and _rounds_left(left, before, tolerance) > _PATIENCE
+            continue
+        # While the policy still changes, its exact values are not worth the effort.
+        reduction = 0.1 if switched > len(x) / 1000 else max(1e-5, 0.3 * tolerance / change)
+        right = it.x if it.right is None else it.right
+        times = solver.improve(chain, x, np.maximum(right[first:last], 1.0), reduction)
+        it.count("linear iterations", times)
+        if it.right is None and x.min() < 0:
+            return False
     it.count("rounds", round_ + 1)
     return True
 
@@ -110,6 +108,8 @@ def _floor(x: Floats, tolerance: float) -> float:
 
 def _rounds_left(change: float, before: float, tolerance: float) -> float:
     """How many more rounds of sweeps it would take if changes go on to shrink as they did."""
+    if change <= tolerance:
+        return 0.0
     if change >= before or tolerance <= 0:
         return math.inf
     return math.log(tolerance / change) / math.log(change / before)

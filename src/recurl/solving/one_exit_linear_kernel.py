@@ -81,6 +81,30 @@ def sweep_chain(chain: Chain, x: np.ndarray, times: int) -> None:
 
 
 @numba.njit(cache=True)
+def shift_chain(chain: Chain, x: np.ndarray, right: np.ndarray) -> float:
+    """Add the multiple of ``right`` after which the remainders ``constant + P x - x`` sum to 0.
+
+    That takes care of the error that dies out most slowly where rows mix well. As
+    ``right >= 1 + P right``, or nearly so, the multiple is finite. Returns the greatest remainder
+    that is left.
+    """
+    rest, slack = np.empty(len(x)), np.empty(len(x))
+    for q in range(len(x)):
+        total, back = chain.constant[q] - x[q], right[q]
+        for e in range(chain.start[q], chain.start[q + 1]):
+            j = chain.column[e]
+            total += chain.weight[e] * x[j]
+            back -= chain.weight[e] * right[j]
+        rest[q], slack[q] = total, back
+    factor = rest.sum() / slack.sum() if slack.sum() > 0.0 else 0.0
+    most = 0.0
+    for q in range(len(x)):
+        x[q] += factor * right[q]
+        most = max(most, abs(rest[q] - factor * slack[q]))
+    return most
+
+
+@numba.njit(cache=True)
 def remainder(chain: Chain, x: np.ndarray, out: np.ndarray) -> None:
     """``out = constant + P x - x``."""
     for q in range(len(x)):

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from recurl.model.tables import CALL, Floats, Tables
 from recurl.policy import RANDOM, Policy
+from recurl.solving.endless import endless_policy
 from recurl.solving.evaluate import evaluate
-from recurl.solving.offsets import bounds_with_offsets
+from recurl.solving.expectations import expectations
+from recurl.solving.offsets import bounds_with_offsets, bounds_with_reach
+from recurl.solving.reach import call_worth, certain_reach
 from recurl.solving.rows import Rows, rows_of_model
 from recurl.solving.steps import Steps, greatest_steps, inductive, no_offsets
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
+    from recurl.model.structure import Reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +33,9 @@ class Analysis:
         reason: Why, in words.
         bound: No policy takes more steps than this on average, from the start; inf if not proper.
         exact: Whether the bound is attained, up to rounding.
-        steps: The same bound from each vertex to an exit, with the inequalities of `step_bounds`;
+        steps: The same bound from each vertex to an exit, with the inequalities of `StepBounds`;
             inf where there is none, None if unknown.
+        reach: Probabilities to leave by each exit that these inequalities need; None if none.
         witness: A policy that ends with probability below 1, or after infinitely many steps.
         radius: 1-exit models: models with the same transitions stay proper if the changes of their
             probabilities add up, row by row, to less than this. See `bound_within`.
@@ -42,6 +47,7 @@ class Analysis:
     bound: float = math.nan
     exact: bool = False
     steps: Floats | None = None
+    reach: Floats | None = None
     witness: Policy | None = None
     radius: float = 0.0
 
@@ -79,8 +85,8 @@ def analyse(model: RMDP) -> Analysis:
     For 1-exit models the greatest expected steps are the least solution of
     ``d(q) = 1 + max_a sum p d(q')``, ``d(call) = d(en) + d(ret)``, ``d(exit) = 0``; the model is
     proper from q exactly if d(q) is finite, which policy iteration decides up to rounding. For
-    multi-exit models ``d(call) >= d(en) + max_ex (d(ret_ex) - d(ex))`` is sufficient, and policies
-    that look bad are tried as witnesses of the opposite.
+    multi-exit models the inequalities of `StepBounds` are sufficient, and policies that look bad
+    are tried as witnesses of the opposite.
 
     Example:
         >>> import recurl
@@ -103,13 +109,53 @@ def analyse(model: RMDP) -> Analysis:
     return _multi_exit(model, rows, found)
 
 
-def step_bounds(tables: Tables) -> Floats | None:
-    """Bounds that prove every policy proper, from every vertex, or None if none were found.
+class StepBounds(NamedTuple):
+    """Numbers that prove every policy proper, from every vertex, in exact arithmetic.
 
-    The bounds satisfy, in exact arithmetic: d >= 0; d = 0 at some exit of each component;
-    ``d(q) >= 1 + sum p d(q')`` for all actions; ``d(call) >= d(en) + max_ex (d(ret_ex) - d(ex))``.
-    The potential d(current) + sum over pending boxes of max_ex (d(ret_ex) - d(ex)) is nonnegative
-    and falls by 1 a step, so that d(start) bounds the expected steps of every policy.
+    d >= 0; d = 0 at some exit of each component; ``d(q) >= 1 + sum p d(q')`` for all actions; and
+    ``d(call) >= d(en) + rise(t)`` with ``t = d(ret) - d(ex)`` by exit. Here ``rise(t) = max t`` or,
+    given probabilities p with which every policy leaves by each exit (`certain_reach`),
+    ``rise(t) = p(en).t + (1 - sum p(en)) max t``; then also ``d(q) >= p(q).d(exits)``.
+
+    Why: let U(v, q) = d(q) + p(q).u + (1 - sum p(q)) max u with u = v - d(exits) bound the steps
+    plus what the exit then reached is worth by v. The inequalities say U >= F(U), so that U of the
+    current vertex, the vectors of the pending boxes being composed from the empty stack (v = 0) on,
+    falls by 1 a step in the mean. It is never negative: U(0, q) = d(q) - p(q).d(exits) >= 0, hence
+    U(v, q) >= 0 for all v >= 0, hence the next v, which consists of such values, is >= 0 too. So
+    d(start) bounds the expected steps of every policy.
+
+    Attributes:
+        steps: d by vertex.
+        reach: p by vertex and exit; None for 0.
+    """
+
+    steps: Floats
+    reach: Floats | None = None
+
+
+def step_evidence(tables: Tables) -> StepBounds | None:
+    """Step bounds of all vertices, or None if none were found.
+
+    Example:
+        >>> import recurl
+        >>> model = recurl.zoo.and_or()
+        >>> round(model.start_value(step_evidence(model.tables).steps), 6)
+        10.549704
+    """
+    from recurl.model.structure import Reach
+
+    rows = rows_of_model(tables)
+    found = greatest_steps(rows)
+    if np.isfinite(found.values).all():
+        d = _certain(tables, rows, found.values)
+        return None if d is None else StepBounds(d)
+    if (tables.n_exits == 1).all() or found.stays.any():
+        return None
+    return _multi_exit_bounds(tables, rows, Reach.of(tables))
+
+
+def step_bounds(tables: Tables) -> Floats | None:
+    """Step bounds that need no probabilities, ``d(call) >= d(en) + max_ex (d(ret_ex) - d(ex))``.
 
     Example:
         >>> import recurl
@@ -118,16 +164,38 @@ def step_bounds(tables: Tables) -> Floats | None:
         >>> round(model.start_value(d), 6)
         3.0
     """
-    from recurl.model.structure import Reach
+    found = step_evidence(tables)
+    return None if found is None or found.reach is not None else found.steps
 
-    rows = rows_of_model(tables)
-    found = greatest_steps(rows)
-    if np.isfinite(found.values).all():
-        return _certain(tables, rows, found.values)
-    if (tables.n_exits == 1).all() or found.stays.any():
+
+def _multi_exit_bounds(tables: Tables, rows: Rows, reach: Reach) -> StepBounds | None:
+    """Step bounds where those without offsets diverge: with offsets, or probabilities, or both."""
+    d = bounds_with_offsets(tables, rows, reach)
+    if d is not None:
+        return StepBounds(_with_calls(tables, d))
+    certain = certain_reach(tables)
+    d = _without_choice(tables, rows, certain)
+    if d is None:
+        d = bounds_with_reach(tables, rows, reach, certain)
+    return None if d is None else StepBounds(_with_calls(tables, d, certain), certain)
+
+
+def _without_choice(tables: Tables, rows: Rows, certain: Floats) -> Floats | None:
+    """The expected steps themselves, where there is nothing to decide."""
+    if (np.diff(tables.action_start) > 1).any():
         return None
-    d = bounds_with_offsets(tables, rows, Reach.of(tables))
-    return None if d is None else _with_calls(tables, d)
+    steps = np.where(tables.states, expectations(rows, everywhere=True).steps, 0.0)
+    if not np.isfinite(steps).all():
+        return None
+    scale = inductive(rows, steps, no_offsets(rows), certain)
+    return None if scale is None else steps * scale
+
+
+def chain_bounds(tables: Tables) -> StepBounds | None:
+    """Step bounds of a model with nothing to decide: its expected steps, up to rounding."""
+    certain = certain_reach(tables)
+    d = _without_choice(tables, rows_of_model(tables), certain)
+    return None if d is None else StepBounds(_with_calls(tables, d, certain), certain)
 
 
 def _certain(tables: Tables, rows: Rows, steps: Floats) -> Floats | None:
@@ -136,20 +204,11 @@ def _certain(tables: Tables, rows: Rows, steps: Floats) -> Floats | None:
     return None if scale is None else _with_calls(tables, steps * scale)
 
 
-def _with_calls(t: Tables, d: Floats) -> Floats:
+def _with_calls(t: Tables, d: Floats, certain: Floats | None = None) -> Floats:
     """Bounds completed at call ports, rounded up; the slack of other rows takes up the rounding."""
     d = d.copy()
-    calls = np.flatnonzero(t.vertex_kind == CALL)
-    box = t.vertex_box[calls]
-    callee = t.box_component[box]
-    first_exit = t.component_start[callee] + t.n_entries[callee]
-    best = np.full(len(calls), -np.inf)
-    for k in range(t.max_exits):
-        own = t.n_exits[callee] > k
-        at = np.where(own, k, 0)
-        best = np.maximum(best, d[t.box_return[box] + at] - d[first_exit + at])
-    total = d[t.entry_of_call(calls)] + best
-    d[calls] = total + 4e-16 * (np.abs(total) + np.abs(best) + d[t.entry_of_call(calls)])
+    worth, error = call_worth(t, d, certain)
+    d[t.vertex_kind == CALL] = worth + error
     return d
 
 
@@ -204,19 +263,19 @@ def _multi_exit(model: RMDP, rows: Rows, found: Steps) -> Analysis:
     """Verdict on a multi-exit model on which the relaxation without offsets diverges."""
     if found.stays[_visited(model)].any():
         return _not_proper(model, found)
-    d = bounds_with_offsets(model.tables, rows, model.reach)
-    if d is not None:
-        d = _with_calls(model.tables, d)
-        bound = model.start_value(d)
-        return Analysis(model, "proper", _at_most(bound), bound, steps=d)
-    for policy in (Policy.uniform(model), _witness(model, found)):
-        ending = evaluate(policy)
-        if ending.termination[1] < 1 - 1e-9:
-            reason = f"a policy ends with probability {ending.termination[1]:.6g} only"
-            return Analysis(model, "not proper", reason, math.inf, witness=policy)
-    if (np.diff(model.tables.action_start) <= 1).all() and math.isfinite(ending.steps):
-        reason = f"there is nothing to decide, and a run takes {ending.steps:.10g} steps on average"
-        return Analysis(model, "proper", reason, ending.steps, exact=True)
+    proved = _multi_exit_bounds(model.tables, rows, model.reach)
+    if proved is not None:
+        bound = model.start_value(proved.steps)
+        return Analysis(model, "proper", _at_most(bound), bound, steps=proved[0], reach=proved[1])
+    ending = endless_policy(model)
+    if ending is not None:
+        reason = f"a policy ends with probability {ending.termination[1]:.6g} only"
+        return Analysis(model, "not proper", reason, math.inf, witness=ending.policy)
+    if (np.diff(model.tables.action_start) <= 1).all():
+        steps = evaluate(Policy.uniform(model)).steps
+        if math.isfinite(steps):
+            reason = f"there is nothing to decide, and a run takes {steps:.10g} steps on average"
+            return Analysis(model, "proper", reason, steps, exact=True)
     return Analysis(model, "unknown", "no step bounds were found, and no policy that fails to end")
 
 

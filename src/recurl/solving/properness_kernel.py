@@ -351,9 +351,10 @@ def _self_reference(r: Rows, v: int) -> bool:
 
 
 @numba.njit(cache=True)
-def smallest_slack(rows: Rows, x: np.ndarray, e: np.ndarray) -> float:
+def smallest_slack(rows: Rows, x: np.ndarray, e: np.ndarray, reach: np.ndarray) -> float:
     """Least of x(q) - (1 + sum p x(q')) over all actions of finite places, less rounding errors.
 
+    A call is worth ``x(entry) + reach.t + (1 - sum reach) max t``, ``t = x(returns) - e(exits)``.
     What is computed here differs from the exact sum by rounding, and by the residue of rows that
     do not sum to 1 in floats: both are bounded and taken off.
     """
@@ -368,10 +369,15 @@ def smallest_slack(rows: Rows, x: np.ndarray, e: np.ndarray) -> float:
             for i in range(r.transition_start[a], r.transition_start[a + 1]):
                 value = e[r.exits[i]] if r.move[i] == EXITS else x[r.landing[i]]
                 if r.move[i] == CALLS:
-                    back = -np.inf
+                    back, others = -np.inf, 1.0
                     for k in range(r.n_returns[i]):
-                        back = max(back, x[r.push[i] + k] - e[r.exits[i] + k])
-                    value += back
+                        change = x[r.push[i] + k] - e[r.exits[i] + k]
+                        back = max(back, change)
+                        value += reach[r.landing[i], k] * change
+                        others -= reach[r.landing[i], k]
+                    count += r.n_returns[i]
+                    value += max(others, 0.0) * back
+                    size += r.prob[i] * abs(back)
                 total += r.prob[i] * value
                 mass += r.prob[i]
                 size += r.prob[i] * abs(value)

@@ -38,7 +38,7 @@ class Rows(NamedTuple):
         n_returns: Number of exits of the component called, else 0. ``[T]``
         n_exits: Number of exits of the component of each place. ``[n]``
         start: Places at which a run may start.
-        start_prob: Their probabilities.
+        start_prob: Their probabilities, all positive.
     """
 
     action_start: Ints
@@ -69,7 +69,6 @@ class Rows(NamedTuple):
 def rows_of_model(tables: Tables) -> Rows:
     """All actions of all vertices; places are vertices."""
     t = tables
-    first = t.component_start[t.start_component]
     return _frozen(
         t.action_start,
         t.transition_start,
@@ -80,8 +79,8 @@ def rows_of_model(tables: Tables) -> Rows:
         _first_return(t),
         *_exits(t),
         t.n_exits[t.vertex_component],
-        (first + np.arange(len(t.start_prob))).astype(np.int32),
-        t.start_prob,
+        t.starts,
+        t.start_prob[t.start_prob > 0],
     )
 
 
@@ -106,8 +105,8 @@ def rows_of_policy(policy: Policy) -> Rows:
         exits[i],
         n_returns[i],
         t.n_exits[t.vertex_component[vertex]],
-        chain.start,
-        t.start_prob,
+        chain.start[t.start_prob > 0],
+        t.start_prob[t.start_prob > 0],
     )
 
 

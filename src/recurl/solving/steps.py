@@ -143,17 +143,25 @@ def _iterate_policies(rows: Rows, x: Floats, e: Floats, block: Ints, choice: Int
     return OPEN
 
 
-def inductive(rows: Rows, steps: Floats, offsets: Floats) -> float | None:
+def inductive(
+    rows: Rows, steps: Floats, offsets: Floats, reach: Floats | None = None
+) -> float | None:
     """A scale that makes step bounds and offsets hold in exact arithmetic, or None.
 
     The inequalities are homogeneous: if x - A x >= m > 0 then x / m >= 1 + A (x / m), and a little
     more than 1 / m leaves room for the rounding errors of whoever checks.
     """
-    margin = 1 + smallest_slack(rows, steps, offsets)
+    p = no_reach(rows) if reach is None else reach
+    margin = 1 + smallest_slack(rows, steps, offsets, p)
     if not _ROUGH < margin < np.inf:
         return None if margin <= _ROUGH else 1.0
     for slack in (1e-10, 1e-8, 1e-6, 1e-4):
         scale = (1 + slack) / margin
-        if smallest_slack(rows, steps * scale, offsets * scale) > 0:
+        if smallest_slack(rows, steps * scale, offsets * scale, p) > 0:
             return scale
     return None
+
+
+def no_reach(rows: Rows) -> Floats:
+    """Nothing is known of the exits that runs leave by."""
+    return np.zeros((rows.size, int(rows.n_exits.max(initial=1))))

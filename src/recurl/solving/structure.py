@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
+from recurl.errors import NotProperError
 from recurl.solving.certified import solve_certified
 from recurl.solving.hierarchical import solve_hierarchical
+from recurl.solving.improper import improper_optimum
 from recurl.solving.longest_path import solve_deterministic
 from recurl.solving.no_choice import has_choice, solve_chain
 from recurl.solving.one_exit import solve_one_exit
+from recurl.solving.properness import analyse
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -30,5 +34,19 @@ def solve_by_structure(model: RMDP, question: Question, epsilon: float, **option
         found = solve_deterministic(model, question, epsilon, **options)
     elif model.kind.hierarchical:
         found = solve_hierarchical(model, question, epsilon, **options)
-    general = solve_one_exit if model.kind.one_exit else solve_certified
+    general = solve_one_exit if model.kind.one_exit else solve_any
     return found or general(model, question, epsilon, **options)
+
+
+def solve_any(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
+    """The certified search, and what there is to say of a model on which it does not apply.
+
+    Raises:
+        NotProperError: Some policy does not end, or none of the tests shows that all do, and the
+            optimum is not known to be infinite.
+    """
+    began = time.perf_counter()
+    try:
+        return solve_certified(model, question, epsilon, **options)
+    except NotProperError:
+        return improper_optimum(model, question, analyse(model), began=began)

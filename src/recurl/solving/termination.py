@@ -24,7 +24,7 @@ from recurl.solving.chains import leave_probabilities
 from recurl.solving.linear import Blocks, System, least_solutions
 from recurl.solving.properness_kernel import place_graph, stay_forever
 from recurl.solving.question import Question
-from recurl.solving.rows import Rows, rows_of_model, rows_of_policy
+from recurl.solving.rows import Mask, Rows, rows_of_model, rows_of_policy
 from recurl.solving.solution import Solution
 from recurl.solving.steps import greatest_steps
 from recurl.solving.termination_kernel import action_values, slope_system, sweep
@@ -80,7 +80,8 @@ def termination(model: RMDP, objective: str = "max") -> Solution:
 
 def _greatest(model: RMDP, rows: Rows) -> tuple[Ints, Floats, int]:
     """Best actions, an upper bound by place, and the number of policies tried."""
-    acting = np.flatnonzero(np.diff(rows.action_start)).astype(np.int32)
+    dead = model.reach.dead
+    acting = np.flatnonzero((np.diff(rows.action_start) > 0) & ~dead).astype(np.int32)
     choice = np.zeros(rows.size, np.int32)
     x, tried = np.zeros(rows.size), 0
     for _ in range(_LIMIT):
@@ -93,7 +94,7 @@ def _greatest(model: RMDP, rows: Rows) -> tuple[Ints, Floats, int]:
         if not better.any():
             break
         choice[acting[better]] = (best - rows.action_start[acting])[better]
-    return choice, _upper_end(rows, x, acting, choice), tried
+    return choice, _upper_end(rows, x, acting, choice, dead), tried
 
 
 def _least(model: RMDP, rows: Rows) -> tuple[Ints, Floats, int]:
@@ -177,16 +178,20 @@ def _direction(rows: Rows, x: Floats, acting: Ints, chosen: Ints) -> Floats:
     return w
 
 
-def _upper_end(rows: Rows, x: Floats, acting: Ints, choice: Ints) -> Floats:
-    """An inductive upper bound near x: y >= F(y) for all actions, up to rounding errors; else 1."""
+def _upper_end(rows: Rows, x: Floats, acting: Ints, choice: Ints, dead: Mask) -> Floats:
+    """An inductive upper bound near x: y >= F(y) for all actions, up to rounding errors; else 1.
+
+    It is 0 at places from which no exit can be reached.
+    """
     w = _direction(rows, x, acting, rows.action_start[acting] + choice[acting])
     owner = np.repeat(np.arange(rows.size), np.diff(rows.action_start))
     for delta in _DELTAS:
         y = np.minimum(np.where(np.isfinite(w), x + delta * w, 1.0), 1.0)
+        y[dead] = 0.0
         value, _ = action_values(rows, y, y)
-        if ((value + _ROUNDING <= y[owner]) | (y[owner] == 1)).all():
+        if ((value + _ROUNDING <= y[owner]) | (y[owner] == 1) | dead[owner]).all():
             return y
-    return np.ones(rows.size)
+    return np.where(dead, 0.0, 1.0)
 
 
 def _lower_end(rows: Rows, x: Floats, acting: Ints, chosen: Ints) -> Floats:

@@ -18,8 +18,10 @@ def cloud(exits: Literal[1, 2] = 2) -> RMDP:
     - Handler H says whether to upgrade: ``no`` costs 0.01 and with 0.3 calls H twice, unless the
       first call says yes; ``yes`` costs 0.2. Exit u6 means no, u7 means yes.
 
-    Best is to divide, to be reliable and never to upgrade. H then costs h with h = 0.01 + 0.6 h, so
-    1/40; S earns -1.5 + 0.3 (0.2 - h) = -1.4475; and T earns 3 S - 1 = **-5.3425**.
+    Best without a stack is to divide, to be reliable and never to upgrade. H then costs h with
+    h = 0.01 + 0.6 h, so 1/40; S earns -1.5 + 0.3 (0.2 - h) = -1.4475; and T earns 3 S - 1 =
+    **-5.3425**, the optimum of the 1-exit form. With both exits, saying yes where many handlers
+    wait saves a call of each, and the optimum is a little more: -5.34248536.
 
     Args:
         exits: Exits of H: 2, or 1 to leave out u7, ``yes`` and the edges into u7.

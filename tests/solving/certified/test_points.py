@@ -1,54 +1,45 @@
-"""Points: where vectors are found between them, and with which weights."""
+"""Points: how those of a component are connected, and their order."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import recurl
-from recurl.solving.certified import kernel
-from recurl.solving.certified.points import CLOUD, LINE, MESH, Points, arranged, make_points
+from recurl.solving.certified.points import (
+    CLOUD,
+    LINE,
+    MESH,
+    arranged,
+    call_slots,
+    make_points,
+    slot_vertices,
+)
 
-
-def points_for(exits: int, count: int) -> Points:
-    model = recurl.zoo.random_model(components=1, nodes=3, exits=exits, call_fraction=0)
-    vectors = np.random.default_rng(exits).normal(size=(count, exits))
-    rows = arranged(vectors, connected=True)
-    return make_points(model.tables, [rows], [rows[0]])
+from .parts import scattered
 
 
 @pytest.mark.parametrize(("exits", "mode"), [(2, LINE), (3, MESH), (4, MESH), (5, CLOUD)])
 def test_modes(exits: int, mode: int) -> None:
-    assert points_for(exits, 30).mode.tolist() == [mode]
+    assert scattered(exits, 30).mode.tolist() == [mode]
 
 
-@pytest.mark.parametrize("exits", [2, 3, 4])
-@given(data=st.data())
-def test_inside_the_mix_is_the_vector(exits: int, data: st.DataObject) -> None:
-    pts = points_for(exits, 40)
-    shares = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=40, max_size=40)))
-    v = (shares / shares.sum()) @ pts.vector + data.draw(st.floats(-5, 5))
-    nodes, weights = np.full(exits + 1, -1), np.zeros(exits + 1)
-    n = kernel.locate(pts, 0, v, exits, nodes, weights)
-    assert n == exits
-    assert weights[:n].min() >= 0
-    assert weights[:n].sum() == pytest.approx(1)
-    mix = weights[:n] @ pts.vector[nodes[:n]]
-    assert np.ptp(v - mix) == pytest.approx(0, abs=1e-9)
-
-
-@pytest.mark.parametrize("exits", [2, 3])
-def test_outside_the_bound_is_still_one(exits: int) -> None:
-    pts = points_for(exits, 20)
-    v = np.zeros(exits)
-    v[0] = 100.0
-    nodes, weights = np.full(exits + 1, -1), np.zeros(exits + 1)
-    n = kernel.locate(pts, 0, v, exits, nodes, weights)
-    assert n == 1
-    beyond = kernel.beyond(pts, v, exits, nodes, weights, n)
-    assert (pts.vector[nodes[0]] + beyond >= v - 1e-12).all()
+def test_calls_are_numbered_in_the_order_of_slots() -> None:
+    t = recurl.zoo.cloud().tables
+    points = make_points(t, [np.zeros((2, int(n))) for n in t.n_exits])
+    slots = call_slots(t, points)
+    assert len(slots) == points.call[-1] == 2 * len(t.box_owner)
+    first = t.component_start[points.component] - points.slot[:-1]
+    for x in range(len(points.component)):
+        own = slots[points.call[x] : points.call[x + 1]] + first[x]
+        begin = points.call_vertex[points.component[x]]
+        assert own.tolist() == list(range(begin, begin + len(own)))
+    assert (
+        slot_vertices(t, points)[slots]
+        == np.concatenate(
+            [slots[points.call[x] : points.call[x + 1]] + first[x] for x in range(len(first))]
+        )
+    ).all()
 
 
 def test_arranged_drops_twins() -> None:

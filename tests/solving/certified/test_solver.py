@@ -133,5 +133,15 @@ def test_probability_to_leave_by_an_exit() -> None:
 
 
 def test_an_improper_model_is_explained() -> None:
-    with pytest.raises(NotProperError, match="and_or"):
-        certified(recurl.zoo.and_or())
+    with pytest.raises(NotProperError, match="gambler"):
+        certified(recurl.zoo.gambler(p=0.6))
+
+
+def test_reach_proves_what_steps_alone_do_not() -> None:
+    model = recurl.zoo.and_or()
+    solution = recurl.solve(model, "certified", of="steps")
+    assert solution.lower <= recurl.evaluate(recurl.Policy.uniform(model)).steps <= solution.upper
+    assert solution.gap <= 1e-6
+    certificate = solution.certificate
+    assert certificate.reach is not None
+    recurl.verify(model, certificate)

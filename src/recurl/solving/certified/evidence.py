@@ -10,13 +10,15 @@ import numpy as np
 from recurl.model.certificate import Certificate, Piece, Point
 from recurl.model.tables import CALL, Tables
 from recurl.policy import Policy
-from recurl.solving.certified import kernel
-from recurl.solving.certified.search import start_mix
+from recurl.solving.certified.upper import Links, no_hint, start_mix
+from recurl.solving.reach import reach_rows
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
-    from recurl.solving.certified.bounds import Lower, Problem, Upper
+    from recurl.solving.certified.lower import Lower
     from recurl.solving.certified.points import Points
+    from recurl.solving.certified.problem import Problem
+    from recurl.solving.certified.upper import Upper
     from recurl.solving.question import Question
 
 
@@ -58,6 +60,7 @@ def certificate_of(
         steps=problem.steps.tolist(),
         start_points=start_points,
         start_pieces=start_pieces,
+        reach=None if problem.reach is None else reach_rows(model.tables, problem.reach),
     )
 
 
@@ -75,11 +78,12 @@ def _points(problem: Problem, upper: Upper) -> tuple[list[Point], list[Mix]]:
     Mixes are found before the bound is settled: raising keeps the inequalities they have.
     """
     t, pts, raised = problem.tables, upper.points, upper.settled(problem)
-    _, nodes, weights = kernel.links(t, pts, problem.gain, upper.entries, upper.values)
+    links = Links.of(problem, pts, upper.entries, upper.values, no_hint(pts))
+    nodes, weights = links.nodes, links.weights
     start = [start_mix(problem, upper, entry)[1] for entry in range(len(t.start_prob))]
 
     def called(x: int) -> list[int]:
-        found = nodes[_calls(t, pts, x)].ravel()
+        found = nodes[pts.call[x] : pts.call[x + 1]].ravel()
         contexts: list[int] = found[found >= 0].tolist()
         return contexts
 
@@ -87,7 +91,9 @@ def _points(problem: Problem, upper: Upper) -> tuple[list[Point], list[Mix]]:
     number = {int(x): i for i, x in enumerate(used)}
     points = []
     for x in used:
-        mixes = [_mix(nodes[slot], weights[slot], number) for slot in _calls(t, pts, x).tolist()]
+        mixes = [
+            _mix(nodes[slot], weights[slot], number) for slot in range(pts.call[x], pts.call[x + 1])
+        ]
         values = raised.values[pts.slot[x] : pts.slot[x + 1]].tolist()
         points.append(Point(int(pts.component[x]), values, mixes))
     return points, [[(number[x], w) for x, w in mix] for mix in start]

@@ -12,137 +12,19 @@ import numba
 import numpy as np
 
 from recurl.model.tables import CALL, EXIT, Tables
-from recurl.solving.certified.points import CLOUD, LINE, MESH, Points
+from recurl.solving.certified.places_kernel import (
+    beyond,
+    farthest,
+    from_anchor,
+    locate,
+    nearest,
+    on_line,
+)
+from recurl.solving.certified.points import CLOUD, CORNERS, LINE, Points
 
 _SWEEPS = 10_000
 NOISE = 4e-15
 """Relative change that rounding alone can keep up."""
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def locate(
-    pts: Points, c: int, v: np.ndarray, exits: int, nodes: np.ndarray, weights: np.ndarray
-) -> int:
-    """Contexts of component c around exit values v, and their convex weights (not for clouds)."""
-    first, last = pts.first[c], pts.first[c + 1] - 1
-    if pts.mode[c] == LINE:
-        y = v[0] - v[1]
-        if y <= pts.vector[first, 0] or y >= pts.vector[last, 0]:
-            nodes[0] = first if y <= pts.vector[first, 0] else last
-            weights[0] = 1.0
-            return 1
-        low, high = first, last
-        while high - low > 1:
-            middle = (low + high) // 2
-            if pts.vector[middle, 0] <= y:
-                low = middle
-            else:
-                high = middle
-        share = (y - pts.vector[low, 0]) / (pts.vector[high, 0] - pts.vector[low, 0])
-        nodes[0], nodes[1] = low, high
-        weights[0], weights[1] = 1.0 - share, share
-        return 2
-    if pts.mode[c] == MESH:
-        return _locate_in_mesh(pts, c, v, exits - 1, nodes, weights)
-    nodes[0] = first
-    weights[0] = 1.0
-    return 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _locate_in_mesh(
-    pts: Points, c: int, v: np.ndarray, axes: int, nodes: np.ndarray, weights: np.ndarray
-) -> int:
-    """The simplex around v, by walking across the face that v is farthest beyond."""
-    cell = pts.cells[c]
-    for _ in range(pts.cells[c + 1] - pts.cells[c]):
-        rest, farthest, beyond_it = 1.0, -1, -1e-12
-        for i in range(axes):
-            weights[i] = 0.0
-            for j in range(axes):
-                offset = v[j] - v[axes] - pts.barycentric[cell, axes, j]
-                weights[i] += pts.barycentric[cell, i, j] * offset
-            rest -= weights[i]
-        weights[axes] = rest
-        for i in range(axes + 1):
-            if not weights[i] >= beyond_it:  # a flat simplex has no weights at all
-                farthest, beyond_it = i, weights[i]
-        if farthest < 0:
-            return _settled(pts, cell, axes, nodes, weights)
-        if pts.neighbour[cell, farthest] < 0:
-            break
-        cell = pts.neighbour[cell, farthest]
-    nodes[0] = _closest(pts, c, v, axes + 1)
-    weights[0] = 1.0
-    return 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _settled(pts: Points, cell: int, axes: int, nodes: np.ndarray, weights: np.ndarray) -> int:
-    """Corners of a simplex, with weights made nonnegative."""
-    total = 0.0
-    for i in range(axes + 1):
-        nodes[i] = pts.corner[cell, i]
-        weights[i] = max(weights[i], 0.0)
-        total += weights[i]
-    for i in range(axes + 1):
-        weights[i] /= total
-    return axes + 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _closest(pts: Points, c: int, v: np.ndarray, exits: int) -> int:
-    """Context with the least max(v - v_i) - min(v - v_i)."""
-    best, least = -1, np.inf
-    for x in range(pts.first[c], pts.first[c + 1]):
-        high, low = -np.inf, np.inf
-        for k in range(exits):
-            high = max(high, v[k] - pts.vector[x, k])
-            low = min(low, v[k] - pts.vector[x, k])
-        if high - low < least:
-            best, least = x, high - low
-    return best
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def beyond(
-    pts: Points, v: np.ndarray, exits: int, nodes: np.ndarray, weights: np.ndarray, n: int
-) -> float:
-    """max_ex (v[ex] - sum_j l_j v_j[ex])."""
-    largest = -np.inf
-    for k in range(exits):
-        inside = 0.0
-        for j in range(n):
-            inside += weights[j] * pts.vector[nodes[j], k]
-        largest = max(largest, v[k] - inside)
-    return largest
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def from_anchor(pts: Points, c: int, v: np.ndarray, exits: int) -> float:
-    """max(v - v_i) for the anchor of a component: keeps interpolation from running away."""
-    largest = -np.inf
-    for k in range(exits):
-        largest = max(largest, v[k] - pts.vector[pts.anchor[c], k])
-    return largest
-
-
-@numba.njit(cache=True, nogil=True)
-def nearest(
-    pts: Points, c: int, v: np.ndarray, exits: int, u: np.ndarray, entry: int
-) -> tuple[int, float]:
-    """Context of a cloud with the least u_i + max(v - v_i), and that bound."""
-    best, value = -1, np.inf
-    for x in range(pts.first[c], pts.first[c + 1]):
-        own = u[pts.entry[x] + entry]
-        largest = -np.inf
-        for k in range(exits):
-            largest = max(largest, v[k] - pts.vector[x, k])
-            if own + largest >= value:
-                break
-        if own + largest < value:
-            best, value = x, own + largest
-    return best, value
 
 
 @numba.njit(cache=True, nogil=True)
@@ -153,6 +35,7 @@ def upper_step(
     order: np.ndarray,
     u: np.ndarray,
     w: np.ndarray,
+    hint: np.ndarray,
     tol: float,
     out: np.ndarray,
     begin: int,
@@ -174,7 +57,7 @@ def upper_step(
             for k in range(t.n_exits[c]):
                 values[t.n_entries[c] + k, x - low] = pts.vector[x, k]
         for _ in range(_SWEEPS):
-            if _sweep_upper(t, pts, gain, order, u, values, c) <= tol:
+            if _sweep_upper(t, pts, gain, order, u, values, hint, c, low) <= tol:
                 break
         for x in range(low, high):
             for i in range(size):
@@ -191,7 +74,9 @@ def _sweep_upper(
     order: np.ndarray,
     u: np.ndarray,
     values: np.ndarray,
+    hint: np.ndarray,
     c: int,
+    begin: int,
 ) -> float:
     """One sweep over a component; returns the greatest change beyond rounding."""
     first, n = t.component_start[c], values.shape[1]
@@ -203,7 +88,9 @@ def _sweep_upper(
             continue
         if t.vertex_kind[q] == CALL:
             if t.vertex_port[q] == 0:
-                change = max(change, _call_upper(t, pts, u, values, t.vertex_box[q]))
+                call = q - pts.call_vertex[c]
+                moved = _call_upper(t, pts, u, values, t.vertex_box[q], hint, call, begin)
+                change = max(change, moved)
             continue
         best[:] = -np.inf
         for a in range(t.action_start[q], t.action_start[q + 1]):
@@ -222,32 +109,45 @@ def _sweep_upper(
 
 
 @numba.njit(cache=True, nogil=True)
-def _call_upper(t: Tables, pts: Points, u: np.ndarray, values: np.ndarray, box: int) -> float:
+def _call_upper(
+    t: Tables,
+    pts: Points,
+    u: np.ndarray,
+    values: np.ndarray,
+    box: int,
+    hint: np.ndarray,
+    call: int,
+    begin: int,
+) -> float:
     """Set the upper values of all call ports of a box; returns the greatest change, likewise."""
     c, first = t.box_component[box], t.component_start[t.box_owner[box]]
-    exits, width = t.n_exits[c], pts.vector.shape[1]
-    nodes, weights, v = np.empty(width + 1, np.int64), np.empty(width + 1), np.empty(width)
-    ret, call = t.box_return[box] - first, t.box_call[box] - first
+    exits, mode = t.n_exits[c], pts.mode[c]
+    nodes, weights, v = np.empty(CORNERS, np.int64), np.empty(CORNERS), np.empty(exits)
+    ret, port, anchor = t.box_return[box] - first, t.box_call[box] - first, pts.anchor[c]
     n, offset, anchored = 0, 0.0, 0.0
     change = 0.0
     for x in range(values.shape[1]):
         for k in range(exits):
             v[k] = values[ret + k, x]
-        if pts.mode[c] != CLOUD:
-            n = locate(pts, c, v, exits, nodes, weights)
+        place = pts.call[begin + x] + call
+        if mode == LINE:
+            n, offset, hint[place] = on_line(pts, c, v, nodes, weights, hint[place])
+            anchored = v[1] + max(v[0] - v[1] - pts.vector[anchor, 0], 0.0)
+        elif mode != CLOUD:
+            n, hint[place] = locate(pts, c, v, exits, nodes, weights, hint[place])
             offset = beyond(pts, v, exits, nodes, weights, n)
             anchored = from_anchor(pts, c, v, exits)
         for entry in range(t.n_entries[c]):
-            if pts.mode[c] == CLOUD:
+            if mode == CLOUD:
                 value = nearest(pts, c, v, exits, u, entry)[1]
             else:
                 value = offset
                 for j in range(n):
                     value += weights[j] * u[pts.entry[nodes[j]] + entry]
-                value = min(value, anchored + u[pts.entry[pts.anchor[c]] + entry])
-            moved = abs(value - values[call + entry, x])
+                value = min(value, anchored + u[pts.entry[anchor] + entry])
+            moved = abs(value - values[port + entry, x])
             change = max(change, moved - NOISE * abs(value))
-            values[call + entry, x] = value
+            values[port + entry, x] = value
     return change
 
 
@@ -270,7 +170,8 @@ def best_action(
 def upper_excess(t: Tables, pts: Points, gain: np.ndarray, u: np.ndarray, w: np.ndarray) -> float:
     """The most by which some inequality fails: F(w) - w, with u being w at the entries."""
     width = pts.vector.shape[1]
-    nodes, weights, v = np.empty(width + 1, np.int64), np.empty(width + 1), np.empty(width)
+    nodes, weights = np.empty(CORNERS, np.int64), np.empty(CORNERS)
+    share, v = np.empty(width), np.empty(width)
     worst = 0.0
     for x in range(len(pts.component)):
         c = pts.component[x]
@@ -279,7 +180,7 @@ def upper_excess(t: Tables, pts: Points, gain: np.ndarray, u: np.ndarray, w: np.
             if t.vertex_kind[q] == EXIT:
                 continue
             if t.vertex_kind[q] == CALL:
-                value = call_value(t, pts, u, w, shift, q, nodes, weights, v)
+                value = call_value(t, pts, u, w, shift, q, nodes, weights, share, v, -1)
             else:
                 value = best_action(t, gain, w, shift, q)[1]
             worst = max(worst, value - w[shift + q])
@@ -296,65 +197,95 @@ def call_value(
     q: int,
     nodes: np.ndarray,
     weights: np.ndarray,
+    share: np.ndarray,
     v: np.ndarray,
+    hint: int,
 ) -> float:
-    """Upper bound at a call port; leaves the contexts and weights it used in ``nodes, weights``.
+    """Upper bound at a call port.
 
-    Unused places of ``nodes`` are set to -1.
+    Leaves behind what it is made of: contexts and their weights (-1 and 0 in unused places), and
+    how it moves with the worth of each return port (``share``, a distribution).
     """
     box = t.vertex_box[q]
-    c = t.box_component[box]
+    c, port = t.box_component[box], t.vertex_port[q]
     exits = t.n_exits[c]
     for k in range(exits):
         v[k] = w[shift + t.box_return[box] + k]
-    nodes[:] = -1
+    nodes[:], weights[:], share[:] = -1, 0.0, 0.0
     if pts.mode[c] == CLOUD:
-        nodes[0], value = nearest(pts, c, v, exits, u, t.vertex_port[q])
+        nodes[0], value = nearest(pts, c, v, exits, u, port)
         weights[0] = 1.0
+        share[farthest(pts, nodes[0], v, exits)] = 1.0
         return value
-    n = locate(pts, c, v, exits, nodes, weights)
+    n, cell = locate(pts, c, v, exits, nodes, weights, hint)
     value = beyond(pts, v, exits, nodes, weights, n)
     for j in range(n):
-        value += weights[j] * u[pts.entry[nodes[j]] + t.vertex_port[q]]
-    anchored = from_anchor(pts, c, v, exits) + u[pts.entry[pts.anchor[c]] + t.vertex_port[q]]
+        value += weights[j] * u[pts.entry[nodes[j]] + port]
+    anchored = from_anchor(pts, c, v, exits) + u[pts.entry[pts.anchor[c]] + port]
     if anchored < value:
-        nodes[:] = -1
+        nodes[:], weights[:] = -1, 0.0
         nodes[0], weights[0] = pts.anchor[c], 1.0
-        return anchored
+        value, n = anchored, 1
+    if n == 1:
+        nodes[1:], weights[1:] = -1, 0.0  # what the search for a simplex left there
+        share[farthest(pts, nodes[0], v, exits)] = 1.0
+    else:
+        _slopes(pts, u, port, cell, exits, nodes, share)
     return value
 
 
 @numba.njit(cache=True, nogil=True)
+def _slopes(
+    pts: Points,
+    u: np.ndarray,
+    port: int,
+    cell: int,
+    exits: int,
+    nodes: np.ndarray,
+    share: np.ndarray,
+) -> None:
+    """Slopes of the interpolation between contexts, made a distribution."""
+    axes = exits - 1
+    total = 0.0
+    for j in range(axes):
+        if exits == 2:
+            low, high = nodes[0], nodes[1]
+            rise = u[pts.entry[high] + port] - u[pts.entry[low] + port]
+            share[j] = rise / (pts.vector[high, 0] - pts.vector[low, 0])
+        else:
+            for i in range(axes):
+                rise = u[pts.entry[nodes[i]] + port] - u[pts.entry[nodes[axes]] + port]
+                share[j] += pts.barycentric[cell, i, j] * rise
+        share[j] = min(max(share[j], 0.0), 1.0)
+        total += share[j]
+    share[axes] = max(1.0 - total, 0.0)
+    for j in range(exits):
+        share[j] /= total + share[axes]
+
+
+@numba.njit(cache=True, nogil=True)
 def links(
-    t: Tables, pts: Points, gain: np.ndarray, u: np.ndarray, w: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Best action of each slot; contexts and weights that bound each call from above."""
-    width = pts.vector.shape[1]
-    v = np.empty(width)
-    action = np.zeros(len(w), np.int32)
-    nodes = np.full((len(w), width + 1), -1, np.int64)
-    weights = np.zeros((len(w), width + 1))
-    for x in range(len(pts.component)):
+    t: Tables,
+    pts: Points,
+    gain: np.ndarray,
+    u: np.ndarray,
+    w: np.ndarray,
+    action: np.ndarray,
+    nodes: np.ndarray,
+    weights: np.ndarray,
+    share: np.ndarray,
+    hint: np.ndarray,
+    begin: int,
+    end: int,
+) -> None:
+    """Best action of each slot of some contexts, and what bounds each call (see `call_value`)."""
+    v = np.empty(pts.vector.shape[1])
+    for x in range(begin, end):
         c = pts.component[x]
         shift = pts.slot[x] - t.component_start[c]
         for q in range(t.component_start[c], t.component_start[c + 1]):
             if t.vertex_kind[q] == CALL:
-                call_value(t, pts, u, w, shift, q, nodes[shift + q], weights[shift + q], v)
-                for k in range(width + 1):
-                    if nodes[shift + q, k] < 0:
-                        weights[shift + q, k] = 0.0  # what the search for a simplex left there
+                i = pts.call[x] + q - pts.call_vertex[c]
+                call_value(t, pts, u, w, shift, q, nodes[i], weights[i], share[i], v, hint[i])
             elif t.vertex_kind[q] != EXIT:
                 action[shift + q] = best_action(t, gain, w, shift, q)[0]
-    return action, nodes, weights
-
-
-@numba.njit(cache=True, nogil=True)
-def cells_of(pts: Points, c: int, vectors: np.ndarray) -> np.ndarray:
-    """Contexts around each of some vectors: equal rows lie in the same segment or simplex."""
-    exits = vectors.shape[1]
-    nodes = np.full((len(vectors), exits + 1), -1, np.int64)
-    weights = np.empty(exits + 1)
-    for i in range(len(vectors)):
-        locate(pts, c, vectors[i], exits, nodes[i], weights)
-        nodes[i].sort()
-    return nodes

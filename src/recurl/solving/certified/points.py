@@ -17,12 +17,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from recurl.model.tables import Floats, Ints, Tables
+from recurl.model.tables import CALL, RETURN, Floats, Ints, Tables
 
 SINGLE, LINE, MESH, CLOUD = 0, 1, 2, 3
-MESH_EXITS = 4
-"""Most exits for which points are connected to a mesh."""
+LINE_EXITS, MESH_EXITS = 2, 4
+"""Most exits for which points are connected to a line, and to a mesh."""
+CORNERS = MESH_EXITS
+"""Most contexts that a value in between is made of."""
 
 
 class Points(NamedTuple):
@@ -36,6 +39,9 @@ class Points(NamedTuple):
         vector: Exit values of each context, padded with 0. ``[X, K]``
         slot: First slot of each context; it has one per vertex of its component. ``[X + 1]``
         entry: First entry number of each context; it has one per entry. ``[X + 1]``
+        call: First call number of each context; it has one per call port. ``[X + 1]``
+        visit: First visit number of each context; one per entry and call port. ``[X + 1]``
+        call_vertex: First call port of each component. ``[C]``
         cells: First simplex of each component. ``[C + 1]``
         corner: Contexts at the corners of each simplex. ``[S, D + 1]``
         neighbour: Simplex across from each corner, or -1. ``[S, D + 1]``
@@ -49,6 +55,9 @@ class Points(NamedTuple):
     vector: Floats
     slot: np.ndarray
     entry: np.ndarray
+    call: np.ndarray
+    visit: np.ndarray
+    call_vertex: Ints
     cells: Ints
     corner: Ints
     neighbour: Ints
@@ -60,7 +69,8 @@ def make_points(
 ) -> Points:
     """Points from the vectors of each component; all of them clouds if there are no anchors."""
     t = tables
-    first = np.concatenate([[0], np.cumsum([len(v) for v in vectors])])
+    first = _starts([len(v) for v in vectors])
+    calls, ports = (_count(t, kind) for kind in (CALL, RETURN))
     component = np.repeat(np.arange(t.n_components), np.diff(first))
     padded = np.zeros((len(component), t.max_exits))
     for c, rows in enumerate(vectors):
@@ -78,10 +88,24 @@ def make_points(
         component.astype(np.int32),
         np.array(mode, np.int32),
         padded,
-        np.concatenate([[0], np.cumsum(np.diff(t.component_start)[component])]).astype(np.int64),
-        np.concatenate([[0], np.cumsum(t.n_entries[component])]).astype(np.int64),
+        _starts(np.diff(t.component_start)[component]),
+        _starts(t.n_entries[component]),
+        _starts(calls[component]),
+        _starts((t.n_entries * calls)[component]),
+        (t.component_start[:-1] + (np.diff(t.component_start) - ports - calls)).astype(np.int32),
         *_joined(meshes),
     )
+
+
+def _starts(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Where each of some blocks begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _count(t: Tables, kind: int) -> Ints:
+    """Vertices of a kind in each component."""
+    owner = t.vertex_component[t.vertex_kind == kind]
+    return np.bincount(owner, minlength=t.n_components).astype(np.int32)
 
 
 def _closest(vectors: Floats, anchor: Floats) -> int:
@@ -163,3 +187,32 @@ def _distinct(vectors: Floats) -> Floats:
     _, index = np.unique(np.round(vectors / scale), axis=0, return_index=True)
     chosen: Floats = vectors[np.sort(index)]
     return chosen
+
+
+def slot_vertices(tables: Tables, points: Points) -> Ints:
+    """Vertex of each slot."""
+    first = tables.component_start[points.component]
+    sizes = np.diff(points.slot)
+    inside = np.arange(int(points.slot[-1])) - np.repeat(points.slot[:-1], sizes)
+    vertices: Ints = (np.repeat(first, sizes) + inside).astype(np.int32)
+    return vertices
+
+
+def entry_slots(points: Points) -> np.ndarray:
+    """Slot of each entry of each context."""
+    count = np.diff(points.entry)
+    inside = np.arange(points.entry[-1]) - np.repeat(points.entry[:-1], count)
+    slots: np.ndarray = np.repeat(points.slot[:-1], count) + inside
+    return slots
+
+
+def entry_values(points: Points, values: Floats) -> Floats:
+    """The entries' share of values by slot."""
+    picked: Floats = values[entry_slots(points)]
+    return picked
+
+
+def call_slots(tables: Tables, points: Points) -> np.ndarray:
+    """Slot of each call number."""
+    slots: np.ndarray = np.flatnonzero(tables.vertex_kind[slot_vertices(tables, points)] == CALL)
+    return slots

@@ -256,7 +256,17 @@ def improve(
                 continue
             if t.vertex_kind[q] == CALL:
                 best = _best_callee(
-                    t, pts, nodes[slot], value, reach, rewards, callee, slot, q, v, margin
+                    t,
+                    pts,
+                    nodes[pts.call[x] + q - pts.call_vertex[c]],
+                    value,
+                    reach,
+                    rewards,
+                    callee,
+                    slot,
+                    q,
+                    v,
+                    margin,
                 )
             else:
                 best, gained = best_action(t, gain, value, shift, q)
@@ -303,53 +313,21 @@ def _best_callee(
 
 
 @numba.njit(cache=True, nogil=True)
-def visit_step(
+def through_calls(
     t: Tables,
     pts: Points,
-    order: np.ndarray,
-    action: np.ndarray,
-    callee: np.ndarray,
-    reach: np.ndarray,
+    called: np.ndarray,
     entries: np.ndarray,
-    start: np.ndarray,
-    visits: np.ndarray,
-    tol: float,
-) -> np.ndarray:
-    """Expected visits to every slot when entries are visited so often; returns entries' visits."""
-    out = start.copy()
-    visits[:] = 0.0
-    size = int(np.diff(t.component_start).max())
-    pending = np.zeros(size)
+    p: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """sum_j entries[called, j] p(ret_j) at each call: how p moves there if entries move so."""
     for x in range(len(pts.component)):
         c = pts.component[x]
-        first, last = t.component_start[c], t.component_start[c + 1]
-        shift = pts.slot[x] - first
-        pending[:] = 0.0
-        total = 0.0
-        for entry in range(t.n_entries[c]):
-            pending[entry] = entries[pts.entry[x] + entry]
-            total = max(total, pending[entry])
-        while total > tol:
-            total = 0.0
-            for place in range(last - 1, first - 1, -1):
-                q = order[place]
-                mass = pending[q - first]
-                if mass == 0.0:
-                    continue
-                pending[q - first] = 0.0
-                visits[shift + q] += mass
-                if t.vertex_kind[q] == CALL:
-                    called = _called(t, pts, callee, shift + q, q)
-                    ret = t.box_return[t.vertex_box[q]] - first
-                    for j in range(t.n_exits[t.box_component[t.vertex_box[q]]]):
-                        pending[ret + j] += mass * reach[called, j]
-                elif t.vertex_kind[q] != EXIT:
-                    a = t.action_start[q] + action[shift + q]
-                    for i in range(t.transition_start[a], t.transition_start[a + 1]):
-                        pending[t.target[i] - first] += mass * t.prob[i]
-            for k in range(last - first):
-                total = max(total, pending[k])
-        for q in range(first, last):
-            if t.vertex_kind[q] == CALL and visits[shift + q] > 0.0:
-                out[_called(t, pts, callee, shift + q, q)] += visits[shift + q]
-    return out
+        shift = pts.slot[x] - t.component_start[c]
+        for i in range(pts.call[x], pts.call[x + 1]):
+            box = t.vertex_box[pts.call_vertex[c] + i - pts.call[x]]
+            out[i] = 0.0
+            for j in range(t.n_exits[t.box_component[box]]):
+                for k in range(t.n_exits[c]):
+                    out[i, k] += entries[called[i], j] * p[shift + t.box_return[box] + j, k]

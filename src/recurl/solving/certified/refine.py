@@ -3,119 +3,129 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recurl.model.tables import CALL, Floats, Ints
-from recurl.solving.certified import kernel, policy_kernel
-from recurl.solving.certified.bounds import slot_vertices
-from recurl.solving.certified.fixed_point import fixed_point
-from recurl.solving.certified.points import LINE, MESH
+from recurl.model.tables import Floats, Ints
+from recurl.solving.certified import places_kernel
+from recurl.solving.certified.newton import solve_from_identity
+from recurl.solving.certified.points import LINE, MESH, call_slots, slot_vertices
+from recurl.solving.certified.upper import Links, start_mix
 
 if TYPE_CHECKING:
-    from recurl.solving.certified.bounds import Lower, Problem, Upper
+    from recurl.solving.certified.lower import Lower
     from recurl.solving.certified.points import Points
+    from recurl.solving.certified.problem import Problem
+    from recurl.solving.certified.upper import Upper
+
+_TERMS = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calls:
-    """The calls that a policy makes: how often, at which exit values, and what is open there.
+    """The calls of all contexts under an upper bound.
 
     Attributes:
         component: Component called.
-        vector: Exit values of the call under the upper bound, padded with 0.
-        visits: Expected number of such calls in a run.
-        gap: Visits times how far the upper bound may be off there.
+        vector: Exit values of the call, padded with 0. ``[calls, K]``
+        value: Upper bound there.
+        port: Entry called, counted within the component.
+        inside: Which exits there are. ``[calls, K]``
     """
 
     component: Ints
     vector: Floats
-    visits: Floats
-    gap: Floats
+    value: Floats
+    port: Ints
+    inside: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem, upper: Upper) -> Calls:
+        """Read them off an upper bound."""
+        t, pts = problem.tables, upper.points
+        slots = call_slots(t, pts)
+        vertex = slot_vertices(t, pts)[slots]
+        box = t.vertex_box[vertex]
+        component = t.box_component[box]
+        inside = np.arange(t.max_exits) < t.n_exits[component][:, None]
+        ports = (slots + t.box_return[box] - vertex)[:, None] + np.arange(t.max_exits)
+        vector = np.where(inside, upper.values[np.where(inside, ports, 0)], 0.0)
+        return cls(component, vector, upper.values[slots], t.vertex_port[vertex], inside)
 
 
-def visited_calls(problem: Problem, upper: Upper, lower: Lower, tolerance: float) -> Calls:
-    """The calls that a run of the policy makes."""
-    t, pts = problem.tables, upper.points
-    visits = _slot_visits(problem, lower)
-    vertex = slot_vertices(t, pts)
-    slots = np.flatnonzero((t.vertex_kind[vertex] == CALL) & (visits > tolerance))
-    box = t.vertex_box[vertex[slots]]
-    component = t.box_component[box]
-    exits = t.n_exits[component]
-    ports = (slots + t.box_return[box] - vertex[slots])[:, None] + np.arange(t.max_exits)
-    inside = np.arange(t.max_exits) < exits[:, None]
-    vector = np.where(inside, upper.values[np.where(inside, ports, 0)], 0.0)
-    gap: Floats = visits[slots] * _open(problem, upper, lower, slots, vector, inside)
-    return Calls(component, vector, visits[slots], gap)
+def interpolation_errors(upper: Upper, links: Links, calls: Calls, reach: Floats) -> Floats:
+    """The bound at each call, less the tangent at the context with the greatest weight.
 
-
-def _open(
-    problem: Problem,
-    upper: Upper,
-    lower: Lower,
-    slots: np.ndarray,
-    vector: Floats,
-    inside: np.ndarray,
-) -> Floats:
-    """How far the bound may be off at calls: the error of interpolation, and a bit of the gap.
-
-    The first is the bound less the tangent at the context entered, its upper value continued along
-    the policy's p: it leaves out what the context itself still lacks. The second leads on where
-    there is nothing to interpolate yet.
+    That is its upper value continued along the probabilities to leave through each exit, which
+    leaves out what the context itself lacks.
     """
-    t, pts = problem.tables, upper.points
-    vertex = slot_vertices(t, pts)[slots]
-    entry = pts.entry[lower.callee[slots]] + t.vertex_port[vertex]
-    apart = np.where(inside, vector - pts.vector[lower.callee[slots]], np.inf)
-    least = apart.min(axis=1)
-    along = np.where(inside, apart - least[:, None], 0.0)
-    reach = lower.entry_reach[entry]
-    tangent = upper.entries[entry] + least + (reach * along).sum(axis=1)
-    low = np.where(inside, vector, np.inf).min(axis=1)
-    below = lower.entry_rewards[entry] + low
-    below += (reach * np.where(inside, vector - low[:, None], 0.0)).sum(axis=1)
-    elsewhere = along.max(axis=1) > 1e-12 * (1.0 + np.abs(vector).max(axis=1))
-    gap = np.maximum(upper.values[slots] - below, 0.0)
-    error: Floats = np.maximum(upper.values[slots] - tangent, 0.02 * gap * elsewhere)
-    return error
-
-
-def _slot_visits(problem: Problem, lower: Lower) -> Floats:
-    """Expected visits of each slot in a run of the policy from the start."""
-    t, pts = problem.tables, lower.points
-    start = np.zeros(int(pts.entry[-1]))
-    contexts, _ = lower.at(t, t.start_component, problem.root)
-    for entry, context in enumerate(contexts):
-        start[pts.entry[context] + entry] = t.start_prob[entry]
-    visits = np.zeros(int(pts.slot[-1]))
-
-    def step(entries: Floats) -> Floats:
-        out: Floats = policy_kernel.visit_step(
-            t, pts, problem.order, lower.action, lower.callee, lower.entry_reach,
-            np.maximum(entries, 0.0), start, visits, 1e-12,
-        )  # fmt: skip
-        return out
-
-    fixed_point(step, start, 1e-9, limit=100)
-    return visits
-
-
-def new_vectors(problem: Problem, upper: Upper, calls: Calls, epsilon: float) -> dict[int, Floats]:
-    """Vectors worth adding, by component: those that make up nearly all of the gap."""
     pts = upper.points
-    order = np.argsort(-calls.gap, kind="stable")
-    total = np.cumsum(calls.gap[order])
+    entry = pts.entry[links.heaviest] + calls.port
+    apart = np.where(calls.inside, calls.vector - pts.vector[links.heaviest], np.inf)
+    least = apart.min(axis=1)
+    along = np.where(calls.inside, apart - least[:, None], 0.0)
+    tangent = upper.entries[entry] + least + (reach[entry] * along).sum(axis=1)
+    errors: Floats = np.maximum(calls.value - tangent, 0.0)
+    return errors
+
+
+def gaps_of_calls(upper: Upper, links: Links, calls: Calls, lower: Lower) -> Floats:
+    """The bound at each call, less what the context with the greatest weight earns; 0 if at it."""
+    pts = upper.points
+    entry = pts.entry[links.heaviest] + calls.port
+    low = np.where(calls.inside, calls.vector, np.inf).min(axis=1)
+    along = np.where(calls.inside, calls.vector - low[:, None], 0.0)
+    below = lower.entry_rewards[entry] + low + (lower.entry_reach[entry] * along).sum(axis=1)
+    apart = calls.vector - pts.vector[links.heaviest]
+    wide = np.where(calls.inside, apart, -np.inf).max(axis=1)
+    wide -= np.where(calls.inside, apart, np.inf).min(axis=1)
+    elsewhere = wide > 1e-12 * (1.0 + np.abs(calls.vector).max(axis=1))
+    gaps: Floats = np.maximum(calls.value - below, 0.0) * elsewhere
+    return gaps
+
+
+def visits_of_calls(problem: Problem, upper: Upper, links: Links) -> Floats:
+    """Expected number of visits of each call in a run from the start."""
+    t, pts = problem.tables, upper.points
+    start = np.zeros(int(pts.entry[-1]))
+    for entry, prob in enumerate(t.start_prob):
+        for context, weight in start_mix(problem, upper, entry)[1]:
+            start[pts.entry[context] + entry] += prob * weight
+    entries = _forward(links.matrix(problem, pts).T, start)
+    flow = links.flow
+    weights = entries[flow.row] * flow.visit
+    visits = np.bincount(flow.call, weights=weights, minlength=int(pts.call[-1]))
+    return visits.astype(np.float64)
+
+
+def _forward(matrix: Any, start: Floats) -> Floats:
+    """Start + matrix start + matrix^2 start + ..., or its first terms if there is no end."""
+    total = solve_from_identity(matrix, start)
+    if total.min(initial=0.0) >= -1e-6 * total.max(initial=1.0):
+        return np.maximum(total, 0.0)
+    total = term = start
+    for _ in range(_TERMS):
+        term = matrix @ term
+        total = total + term
+    return total
+
+
+def new_vectors(
+    problem: Problem, points: Points, calls: Calls, gaps: Floats, epsilon: float
+) -> dict[int, Floats]:
+    """Vectors worth adding, by component: those that make up nearly all of the gap."""
+    order = np.argsort(-gaps, kind="stable")
+    total = np.cumsum(gaps[order])
     enough = int(np.searchsorted(total, max(0.99 * total[-1], total[-1] - 0.1 * epsilon)))
     order = order[: enough + 1] if len(order) else order
-    order = order[calls.gap[order] > 0.0]
+    order = order[gaps[order] > 0.0]
     found = {}
     for c in np.unique(calls.component[order]).tolist():
         mine = order[calls.component[order] == c]
         vectors = calls.vector[mine][:, : problem.tables.n_exits[c]]
-        count = max(64, int(pts.first[c + 1] - pts.first[c]))
-        found[c] = vectors[_one_per_cell(pts, c, vectors)][:count]
+        count = max(64, int(points.first[c + 1] - points.first[c]))
+        found[c] = vectors[_one_per_cell(points, c, vectors)][:count]
     return found
 
 
@@ -123,6 +133,6 @@ def _one_per_cell(pts: Points, c: int, vectors: Floats) -> np.ndarray:
     """Of vectors in falling order of worth, the first in each segment or simplex."""
     if pts.mode[c] not in (LINE, MESH):
         return np.arange(len(vectors))
-    cells = kernel.cells_of(pts, c, vectors)
+    cells = places_kernel.cells_of(pts, c, vectors)
     _, firsts = np.unique(cells, axis=0, return_index=True)
     return np.sort(firsts)

@@ -8,20 +8,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.model.tables import Floats, Ints, Tables
-from recurl.solving.certified import kernel, policy_kernel
-from recurl.solving.certified.bounds import (
-    Lower,
-    Problem,
-    Upper,
-    entry_slots,
-    lower_bound,
-    upper_bound,
+from recurl.solving.certified import policy_kernel
+from recurl.solving.certified.lower import Lower, improved, lower_bound
+from recurl.solving.certified.points import (
+    CLOUD,
+    MESH_EXITS,
+    Points,
+    arranged,
+    call_slots,
+    make_points,
 )
-from recurl.solving.certified.points import CLOUD, MESH_EXITS, Points, arranged, make_points
-from recurl.solving.certified.refine import new_vectors, visited_calls
+from recurl.solving.certified.refine import (
+    Calls,
+    gaps_of_calls,
+    interpolation_errors,
+    new_vectors,
+    visits_of_calls,
+)
+from recurl.solving.certified.upper import Links, Upper, no_hint, start_above, upper_bound
 
 if TYPE_CHECKING:
-    from recurl.solving.certified.refine import Calls
+    from recurl.solving.certified.problem import Problem
 
 
 @dataclass(slots=True, eq=False)
@@ -38,40 +45,44 @@ class Found:
         """Width of the interval."""
         return self.high - self.low
 
-    def keep(self, problem: Problem, upper: Upper, lower: Lower) -> None:
-        """Take what is better than before."""
+    def keep_upper(self, problem: Problem, upper: Upper) -> None:
+        """Take an upper bound if it is better than before."""
         high = start_above(problem, upper)
-        low = lower.start(problem)
         if high < self.high:
             self.high, self.upper = high, upper
+
+    def keep_lower(self, problem: Problem, lower: Lower) -> None:
+        """Take a lower bound if it is sound and better than before."""
+        low = lower.start(problem)
         if lower.sound and low > self.low:
             self.low, self.lower = low, lower
 
 
 class Search:
-    """Rounds of: solve all points together, evaluate the policy, add points where the gap is."""
+    """Rounds of: solve all points together, evaluate the policy, add points where the gap is.
+
+    The policy is evaluated only when the errors of the calls add up to much less than the gap.
+    """
 
     def __init__(
         self,
         problem: Problem,
         epsilon: float,
-        seeds: list[Floats],
+        seeds: list[Floats] | None,
         lower: Lower,
         *,
         connected: bool,
     ) -> None:
         self.problem, self.epsilon, self.connected = problem, epsilon, connected
         self.lower = lower
-        self.rounds = self.sweeps = 0
         self.last: Upper | None = None
-        self.calls: Calls | None = None
         t = problem.tables
         crude = [problem.crude(c)[0] for c in range(t.n_components)]
         self.anchors = crude if connected else None
-        self.vectors = [
-            arranged(np.concatenate([self._first_vectors(c), seeds[c]]), connected=connected)
-            for c in range(t.n_components)
-        ]
+        self.vectors = [self._first_vectors(c) for c in range(t.n_components)]
+        if seeds is not None:
+            self.vectors = [np.concatenate(pair) for pair in zip(self.vectors, seeds, strict=True)]
+        self.vectors = [arranged(v, connected=connected) for v in self.vectors]
 
     def _first_vectors(self, c: int) -> Floats:
         t = self.problem.tables
@@ -92,45 +103,92 @@ class Search:
         around = (sizes[:, None, None] * sides[None]).reshape(-1, exits)
         return np.concatenate([around, np.zeros((1, exits))])
 
-    def round(self, found: Found) -> tuple[Upper, Lower]:
-        """Add points where the last round left a gap, solve, and keep the better bounds.
-
-        Returns the bounds of this round.
-        """
-        if self.calls is not None:
-            self._refine(self.calls)
+    def round(self, found: Found) -> None:
+        """Add points where the last round left a gap, solve, and keep the better bounds."""
         problem = self.problem
+        if self.last is not None:
+            self._refine(self.last)
         slack = problem.slack(max(self.epsilon, 0.1 * min(found.gap, problem.size)))
         points = make_points(problem.tables, self.vectors, self.anchors)
-        warm = self._warm(points)
-        below = policy_kernel.lower_values(problem.tables, points, warm.reach, warm.rewards)
-        upper = upper_bound(problem, points, below, slack)
-        suggested, lower = lower_bound(problem, upper, slack, warm)
-        found.keep(problem, upper, lower)
-        self.rounds += 1
-        self.sweeps += upper.sweeps + lower.sweeps
+        upper = upper_bound(problem, points, self._start(points), slack)
+        if upper.rest is not None and not upper.rest.found:
+            upper = upper_bound(problem, points, self._from_above(points), slack)
+        links = Links.of(problem, points, upper.entries, upper.values, no_hint(points))
+        self.calls = Calls.of(problem, upper)
+        visits = visits_of_calls(problem, upper, links)
+        self.gaps = visits * interpolation_errors(upper, links, self.calls, links.flow.arrive)
+        found.keep_upper(problem, upper)
         self.last = upper
+        promising = max(0.8 * self.epsilon, 0.1 * found.gap)
+        if not self.connected or float(self.gaps.sum()) <= promising:
+            self._descend(found, upper, links, visits, slack)
+
+    def _descend(
+        self, found: Found, upper: Upper, links: Links, visits: Floats, slack: float
+    ) -> None:
+        """Evaluate the policy that an upper bound suggests, and see better where the gap is.
+
+        A bit of the gap between the bounds leads on where there is nothing to interpolate yet.
+        """
+        lower = self._policy(upper, links, slack)
+        found.keep_lower(self.problem, lower)
         if lower.sound:
             self.lower = lower
-        self.calls = visited_calls(problem, upper, suggested, 1e-9)
-        return upper, lower
+            errors = interpolation_errors(upper, links, self.calls, lower.entry_reach)
+            gaps = gaps_of_calls(upper, links, self.calls, lower)
+            self.gaps = visits * np.maximum(errors, 0.02 * gaps)
+
+    def _policy(self, upper: Upper, links: Links, slack: float) -> Lower:
+        """The policy that an upper bound suggests."""
+        t, pts = self.problem.tables, upper.points
+        callee = np.zeros(len(upper.values), np.int32)
+        callee[call_slots(t, pts)] = links.heaviest
+        lower = lower_bound(self.problem, pts, links.action, callee, slack)
+        if lower.sound and (pts.mode == CLOUD).any():
+            lower = improved(self.problem, lower, links.nodes, slack)
+        return lower
 
     @property
     def finished(self) -> bool:
         """Whether no call is left at which more points would help."""
-        return self.calls is not None and not (self.calls.gap > 0.0).any()
+        return self.last is not None and not (self.gaps > 0.0).any()
 
-    def _refine(self, calls: Calls) -> None:
-        assert self.last is not None
-        for c, vectors in new_vectors(self.problem, self.last, calls, self.epsilon).items():
+    def _refine(self, last: Upper) -> None:
+        found = new_vectors(self.problem, last.points, self.calls, self.gaps, self.epsilon)
+        for c, vectors in found.items():
             merged = np.concatenate([self.vectors[c], vectors])
             self.vectors[c] = arranged(merged, connected=self.connected)
 
-    def _warm(self, points: Points) -> Lower:
-        """The best pieces so far at all points, as a start for both bounds.
+    def _start(self, points: Points) -> Floats:
+        """Values to start from: those of the last round, continued to the new points.
 
-        From values below, the upper bound comes to the least of its fixed points.
+        The first round starts from below: from there, the upper bound comes to the least of its
+        fixed points. Points that are not connected always do, since they have more of them.
         """
+        if self.last is None or not self.connected:
+            return self._from_below(points)
+        t, old = self.problem.tables, self.last
+        slots, rises = [], []
+        for c in range(t.n_components):
+            size = int(t.component_start[c + 1] - t.component_start[c])
+            near, rise = _nearest(old.points, points, c)
+            slots.append((old.points.slot[near][:, None] + np.arange(size)).ravel())
+            rises.append(np.repeat(rise, size))
+        values: Floats = old.values[np.concatenate(slots)] + np.concatenate(rises)
+        return values
+
+    def _from_above(self, points: Points) -> Floats:
+        """What the first bound says at all points."""
+        t = self.problem.tables
+        values = []
+        for c in range(t.n_components):
+            anchor, crude = self.problem.crude(c)
+            own = points.vector[points.first[c] : points.first[c + 1], : len(anchor)]
+            values.append(((own - anchor).max(axis=1)[:, None] + crude).ravel())
+        return np.concatenate(values)
+
+    def _from_below(self, points: Points) -> Floats:
+        """What the best pieces so far earn at all points."""
         t, old = self.problem.tables, self.lower
         slots = []
         for c in range(t.n_components):
@@ -138,11 +196,19 @@ class Search:
             best = _best_pieces(t, old, c, points.vector[points.first[c] : points.first[c + 1]])
             slots.append((old.points.slot[best][:, None] + np.arange(size)).ravel())
         from_slot = np.concatenate(slots)
-        warm = Lower.of(t, points, old.action[from_slot].copy(), old.callee[from_slot].copy())
-        warm.reach[:], warm.rewards[:] = old.reach[from_slot], old.rewards[from_slot]
-        entry = entry_slots(points)
-        warm.entry_reach[:], warm.entry_rewards[:] = warm.reach[entry], warm.rewards[entry]
-        return warm
+        values: Floats = policy_kernel.lower_values(
+            t, points, old.reach[from_slot], old.rewards[from_slot]
+        )
+        return values
+
+
+def _nearest(old: Points, new: Points, c: int) -> tuple[Ints, Floats]:
+    """For each new context of a component, the nearest old one, and max(v - v_old)."""
+    known = old.vector[old.first[c] : old.first[c + 1]]
+    vectors = new.vector[new.first[c] : new.first[c + 1]]
+    near = np.abs(vectors[:, None, :] - known[None, :, :]).max(axis=2).argmin(axis=1)
+    rise: Floats = (vectors - known[near]).max(axis=1)
+    return (old.first[c] + near).astype(np.int32), rise
 
 
 def _best_pieces(t: Tables, lower: Lower, c: int, vectors: Floats) -> Ints:
@@ -155,27 +221,3 @@ def _best_pieces(t: Tables, lower: Lower, c: int, vectors: Floats) -> Ints:
     worth = rest @ reach.T + lower.entry_rewards[rows].sum(axis=1)
     best: Ints = contexts[worth.argmax(axis=1)]
     return best
-
-
-def start_above(problem: Problem, upper: Upper) -> float:
-    """What an upper bound proves of the start, its excess counted."""
-    t = problem.tables
-    first = int(t.component_start[t.start_component])
-    total = 0.0
-    for entry, prob in enumerate(t.start_prob):
-        value, _ = start_mix(problem, upper, entry)
-        total += prob * (value + upper.excess * problem.steps[first + entry])
-    return float(total)
-
-
-def start_mix(problem: Problem, upper: Upper, entry: int) -> tuple[float, list[tuple[int, float]]]:
-    """Upper bound at an entry of the start component, and the mix of points that gives it."""
-    pts, c, root = upper.points, problem.tables.start_component, problem.root
-    if pts.mode[c] == CLOUD:
-        context, value = kernel.nearest(pts, c, root, len(root), upper.entries, entry)
-        return value, [(int(context), 1.0)]
-    nodes, weights = np.full(len(root) + 1, -1, np.int64), np.zeros(len(root) + 1)
-    n = kernel.locate(pts, c, root, len(root), nodes, weights)
-    value = kernel.beyond(pts, root, len(root), nodes, weights, n)
-    value += float(weights[:n] @ upper.entries[pts.entry[nodes[:n]] + entry])
-    return value, list(zip(nodes[:n].tolist(), weights[:n].tolist(), strict=True))

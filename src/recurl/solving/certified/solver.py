@@ -1,4 +1,4 @@
-"""Certified bounds on the optimum of any proper model: trials first, then whole sets of points."""
+"""Certified bounds on the optimum of any proper model: by whole sets of points, and by trials."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.errors import NotProperError
-from recurl.solving.certified.bounds import Lower, Problem, Upper, with_call_slack
 from recurl.solving.certified.evidence import certificate_of, policy_of
-from recurl.solving.certified.points import MESH_EXITS
+from recurl.solving.certified.first import first_bounds
+from recurl.solving.certified.points import LINE_EXITS, MESH_EXITS
+from recurl.solving.certified.problem import Problem, with_call_slack
 from recurl.solving.certified.search import Found, Search
-from recurl.solving.certified.trials import Trials, first_bounds
-from recurl.solving.properness import analyse, step_bounds
+from recurl.solving.certified.trials import Trials
+from recurl.solving.properness import analyse, step_evidence
 from recurl.solving.solution import Solution
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats
+    from recurl.solving.certified.lower import Lower
+    from recurl.solving.certified.upper import Upper
     from recurl.solving.question import Question
 
 Callback = Callable[[float, float, dict[str, float]], None]
@@ -40,9 +44,11 @@ def solve_certified(
 ) -> Solution:
     """Bounds for a proper model with any exits, as close as ``epsilon`` or the time allows.
 
-    Trials go from the start to where both bounds are apart, as long as that helps. Models with at
-    most four exits per component then have all their points solved together, connected by
-    interpolation; others have the points of the trials solved together, and trials go on.
+    Models with two exits per component have sets of points solved together, connected by
+    interpolation, with more points wherever that errs; trials only help where it stalls. Others
+    begin with trials, which go from the start to where both bounds are apart. With three or four
+    exits, the points that they visit are the first to be connected and solved together; with more,
+    they are solved together now and then, and trials go on.
 
     Raises:
         NotProperError: Some policy does not end, or none of the tests shows that all do.
@@ -72,14 +78,16 @@ def solve_certified(
 def problem_of(model: RMDP, question: Question) -> Problem:
     """The problem that a question poses; NotProperError if some policy may not end."""
     t = model.tables
-    steps = step_bounds(t)
-    if steps is None:
+    proved = step_evidence(t)
+    if proved is None:
         raise NotProperError(str(analyse(model)))
     rewards = question.transition_rewards(t)
     gain = np.add.reduceat(t.prob * rewards, t.transition_start[:-1])
     nearest = model.reach.distance.min(axis=1)
     order = np.lexsort((nearest, t.vertex_component)).astype(np.int32)
-    return Problem(t, gain, question.root_values(t), with_call_slack(t, steps), order)
+    return Problem(
+        t, gain, question.root_values(t), with_call_slack(t, proved.steps), order, proved.reach
+    )
 
 
 @dataclass(slots=True)
@@ -98,22 +106,38 @@ class _Run:
     def search(self) -> str:
         """Search until done; says why it stopped."""
         upper, lower = first_bounds(self.problem)
-        self.found.keep(self.problem, upper, lower)
-        connected = self.problem.tables.max_exits <= MESH_EXITS
+        self.found.keep_upper(self.problem, upper)
+        self.found.keep_lower(self.problem, lower)
+        exits = self.problem.tables.max_exits
+        if exits <= LINE_EXITS:
+            self._solve_together(self._connected(None, lower), rounds=1000)
+        if not self.done and exits <= MESH_EXITS:
+            trials = Trials(self.problem, upper, lower, tolerance=0.1 * self.epsilon)
+            self._try(trials)
+            search = self._connected(trials.vectors(), trials.lower())
+            self._solve_together(search, rounds=0 if self.done else 1000)
+        if not self.done and exits > MESH_EXITS:
+            self._alternate(upper, lower)
+        return self._reason()
+
+    def _connected(self, seeds: list[Floats] | None, lower: Lower) -> Search:
+        return Search(self.problem, self.epsilon, seeds, lower, connected=True)
+
+    def _alternate(self, upper: Upper, lower: Lower) -> None:
+        """Trials as long as they help, their points solved together, and again."""
         while not self.done:
             before = self.found.gap
             trials = Trials(self.problem, upper, lower, tolerance=0.1 * self.epsilon)
             self._try(trials)
             if self.done:
                 break
-            search = Search(
-                self.problem, self.epsilon, trials.vectors(), trials.lower(), connected=connected
-            )
-            upper, together = self._solve_together(search, rounds=1000 if connected else 1)
-            lower = together if together.sound else trials.lower()
-            if connected or self.found.gap > 0.9 * before:
+            seeds = trials.vectors()
+            search = Search(self.problem, self.epsilon, seeds, trials.lower(), connected=False)
+            self._solve_together(search, rounds=1)
+            assert search.last is not None
+            upper, lower = search.last, search.lower
+            if self.found.gap > 0.9 * before:
                 break
-        return self._reason()
 
     @property
     def done(self) -> bool:
@@ -156,20 +180,21 @@ class _Run:
             stalled = gaps[-1] > 0.67 * gaps[-3]
             if stalled or gaps[-1] <= 0.9 * self.epsilon or self._over(low, high):
                 break
-        self.found.keep(self.problem, trials.upper(), trials.lower())
+        self.found.keep_upper(self.problem, trials.upper())
+        self.found.keep_lower(self.problem, trials.lower())
 
-    def _solve_together(self, search: Search, rounds: int) -> tuple[Upper, Lower]:
-        """Rounds of solving all points together, as long as they help; the bounds of the last."""
-        gaps = [np.inf] * _PATIENCE
+    def _solve_together(self, search: Search, rounds: int) -> None:
+        """Rounds of solving all points together, as long as the gap or what causes it shrinks."""
+        marks = [np.full(2, np.inf)] * _PATIENCE
         for _ in range(rounds):
-            upper, lower = search.round(self.found)
+            search.round(self.found)
             self.work["rounds"] += 1
             self.work["points"] = float(sum(map(len, search.vectors)))
             self._report(self.found.low, self.found.high)
-            gaps.append(self.found.gap)
-            if self.done or search.finished or gaps[-1] > 0.9 * gaps[-1 - _PATIENCE]:
+            marks.append(np.array([self.found.gap, search.gaps.sum()]))
+            stalled = (marks[-1] > 0.9 * marks[-1 - _PATIENCE]).all()
+            if self.done or search.finished or stalled:
                 break
-        return upper, lower
 
     def _report(self, low: float, high: float) -> None:
         if self.callback is not None:

@@ -7,84 +7,20 @@ there is a valid bound at any time.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numba
 import numpy as np
 
 from recurl.model.tables import CALL, EXIT, Tables
+from recurl.solving.certified.store_kernel import (
+    VECTORS,
+    Store,
+    above_at,
+    below_at,
+    block,
+    point_at,
+)
 
 _SWEEPS = 10_000
-_NEAR = 1e-13
-
-
-class Store(NamedTuple):
-    """Room for points and pieces of every component.
-
-    Attributes:
-        room: How many of each kind a component has room for. ``[C]``
-        first: Number of a component's first point, and of its first piece. ``[C]``
-        slot: Its first slot; each point or piece takes one per vertex. ``[C]``
-        points: Points in use. ``[C]``
-        pieces: Pieces in use. ``[C]``
-        vector: Exit values of the points, normalised to minimum 0. ``[X, K]``
-        above: Values of the points. ``[slots]``
-        action: Actions of the pieces. ``[slots]``
-        callee: Pieces that the calls of the pieces enter. ``[slots]``
-        rewards: R of the pieces. ``[slots]``
-        reach: p of the pieces. ``[slots, K]``
-    """
-
-    room: np.ndarray
-    first: np.ndarray
-    slot: np.ndarray
-    points: np.ndarray
-    pieces: np.ndarray
-    vector: np.ndarray
-    above: np.ndarray
-    action: np.ndarray
-    callee: np.ndarray
-    rewards: np.ndarray
-    reach: np.ndarray
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def block(t: Tables, s: Store, c: int, number: int) -> int:
-    """What to add to a vertex of component c to get its slot in a point or piece."""
-    size = t.component_start[c + 1] - t.component_start[c]
-    return s.slot[c] + (number - s.first[c]) * size - t.component_start[c]
-
-
-@numba.njit(cache=True, nogil=True)
-def above_at(t: Tables, s: Store, c: int, v: np.ndarray, entry: int) -> tuple[int, float]:
-    """Point with the least u_i + max(v - v_i) at an entry, and that bound."""
-    best, value = -1, np.inf
-    for x in range(s.first[c], s.first[c] + s.points[c]):
-        own = s.above[block(t, s, c, x) + entry]
-        largest = -np.inf
-        for k in range(t.n_exits[c]):
-            largest = max(largest, v[k] - s.vector[x, k])
-            if own + largest >= value:
-                break
-        if own + largest < value:
-            best, value = x, own + largest
-    return best, value
-
-
-@numba.njit(cache=True, nogil=True)
-def below_at(t: Tables, s: Store, c: int, v: np.ndarray, entry: int) -> tuple[int, float]:
-    """Piece with the greatest R + p.v + (1 - sum p) min v at an entry, and that bound."""
-    exits = t.n_exits[c]
-    least = v[:exits].min()
-    best, value = -1, -np.inf
-    for x in range(s.first[c], s.first[c] + s.pieces[c]):
-        i = block(t, s, c, x) + entry
-        total = s.rewards[i] + least
-        for k in range(exits):
-            total += s.reach[i, k] * (v[k] - least)
-        if total > value:
-            best, value = x, total
-    return best, value
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -136,7 +72,7 @@ def back_up_above(
             break
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, fastmath=VECTORS)
 def _lower_calls(
     t: Tables, s: Store, box: int, v: np.ndarray, apart: np.ndarray, shift: int
 ) -> float:
@@ -144,9 +80,10 @@ def _lower_calls(
     c = t.box_component[box]
     first = s.first[c]
     for i in range(s.points[c]):
-        apart[i] = -np.inf
+        own, largest = s.vector[first + i], -np.inf
         for k in range(t.n_exits[c]):
-            apart[i] = max(apart[i], v[k] - s.vector[first + i, k])
+            largest = max(largest, v[k] - own[k])
+        apart[i] = largest
     change = 0.0
     size = t.component_start[c + 1] - t.component_start[c]
     for entry in range(t.n_entries[c]):
@@ -177,18 +114,6 @@ def settle(
                 fallen = max(fallen, (before - now).max())
         if fallen <= tol:
             break
-
-
-@numba.njit(cache=True, nogil=True)
-def start_bounds(t: Tables, s: Store, root: np.ndarray) -> tuple[float, float]:
-    """Both bounds at the start, with exits worth ``root``."""
-    c = t.start_component
-    low = high = 0.0
-    for entry in range(len(t.start_prob)):
-        q = t.component_start[c] + entry
-        low += t.start_prob[entry] * below_at(t, s, c, root, q)[1]
-        high += t.start_prob[entry] * above_at(t, s, c, root, q)[1]
-    return low, high
 
 
 @numba.njit(cache=True, nogil=True)
@@ -358,32 +283,6 @@ def sound_piece(t: Tables, s: Store, gain: np.ndarray, x: int, c: int) -> bool:
             if exits > 1 and s.reach[shift + q, k] > 0.0 and s.reach[shift + q, k] >= p[k]:
                 return False
     return True
-
-
-@numba.njit(cache=True, nogil=True)
-def point_at(t: Tables, s: Store, c: int, v: np.ndarray) -> int:
-    """The point at exit values v, made if need be; -1 if there is no room."""
-    exits = t.n_exits[c]
-    least = v[:exits].min()
-    spread = v[:exits].max() - least
-    for x in range(s.first[c], s.first[c] + s.points[c]):
-        apart = 0.0
-        for k in range(exits):
-            apart = max(apart, abs(v[k] - least - s.vector[x, k]))
-        if apart <= _NEAR * (1.0 + spread):
-            return x
-    if s.points[c] == s.room[c]:
-        return -1
-    x = s.first[c] + s.points[c]
-    for k in range(exits):
-        s.vector[x, k] = v[k] - least
-    shift = block(t, s, c, x)
-    for q in range(t.component_start[c], t.component_start[c + 1]):
-        s.above[shift + q] = above_at(t, s, c, s.vector[x], q)[1]
-        if t.vertex_kind[q] == EXIT:
-            s.above[shift + q] = s.vector[x, t.vertex_port[q]]
-    s.points[c] += 1
-    return x
 
 
 @numba.njit(cache=True, nogil=True)

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from recurl.errors import NotProperError
 from recurl.model.tables import CALL, Floats, Tables
-from recurl.solving.certified import trial_kernel
-from recurl.solving.certified.bounds import Lower, Problem, Upper, entry_slots, lower_bound
-from recurl.solving.certified.points import Points, make_points
-from recurl.solving.certified.trial_kernel import Store
+from recurl.solving.certified import store_kernel, trial_kernel
+from recurl.solving.certified.lower import Lower
+from recurl.solving.certified.points import Points, entry_slots, make_points
+from recurl.solving.certified.problem import Problem
+from recurl.solving.certified.store_kernel import Store
+from recurl.solving.certified.upper import Upper
 
 _SLACK = 1e-13
 _DEPTH = 64
-
-
-def first_bounds(problem: Problem) -> tuple[Upper, Lower]:
-    """One crude point per component, and the pieces of the stackless policy that it suggests."""
-    t = problem.tables
-    crude = [problem.crude(c) for c in range(t.n_components)]
-    points = make_points(t, [vector[None, :] for vector, _ in crude])
-    upper = Upper.of(problem, points, np.concatenate([values for _, values in crude]))
-    lowers = (lower_bound(problem, upper, slack)[1] for slack in (_SLACK, 1e-10, 1e-8))
-    lower = next((one for one in lowers if one.sound), None)
-    if lower is None:
-        raise NotProperError("no policy could be evaluated: the model is too close to improper")
-    return upper, lower
 
 
 class Trials:
@@ -61,7 +49,7 @@ class Trials:
 
     def bounds(self) -> tuple[float, float]:
         """Both bounds at the start."""
-        low, high = trial_kernel.start_bounds(self.problem.tables, self.store, self.problem.root)
+        low, high = store_kernel.start_bounds(self.problem.tables, self.store, self.problem.root)
         return float(low), float(high)
 
     def vectors(self) -> list[Floats]:

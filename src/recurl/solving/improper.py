@@ -1,4 +1,4 @@
-"""1-exit models with a policy that does not end: infinite values, or an explanation."""
+"""Models with a policy that does not end: what can be said of the optimum, or an explanation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.errors import NotProperError
+from recurl.solving.evaluate import evaluate
+from recurl.solving.least_cost import least_cost
 from recurl.solving.solution import Solution
 from recurl.solving.termination import termination
 
@@ -29,20 +31,35 @@ def ending(model: RMDP, question: Question) -> Solution:
     return replace(found, question=question, lower=low, upper=high)
 
 
-def infinite(model: RMDP, question: Question, analysis: Analysis, *, began: float) -> Solution:
-    """The infinite optimum of a model that is not proper, where there is one.
+def improper_optimum(
+    model: RMDP, question: Question, analysis: Analysis, *, began: float
+) -> Solution:
+    """The optimum of a model that is not proper, where it is known.
 
     If every step pays something, a policy that takes infinitely many steps on average collects
-    infinitely much. If every step costs something, and every policy takes infinitely many steps
-    on average, then all pay infinitely much. Every policy does so if there is only one, if no
-    exit can be reached, or if even the greatest probability to end is below 1.
+    infinitely much; so does one whose gains are infinite and whose losses are not. If every step
+    costs something, and every policy takes infinitely many steps on average, then all pay
+    infinitely much. Every policy does so if there is only one, if no exit can be reached, or (for
+    1-exit models) if even the greatest probability to end is below 1. If every step of a 1-exit
+    model costs something, but some policy ends, the optimum is finite: see `least_cost`.
 
     Raises:
-        NotProperError: The optimum is not known to be infinite.
+        NotProperError: The optimum is not known.
     """
+    costs = analysis.verdict == "not proper" and _reachable_rewards(model, question).max() < 0
     value = _infinite_value(model, question, analysis)
-    if value is None:
+    if value is not None:
+        return _infinite(model, question, analysis, value, began=began)
+    found = least_cost(model, question) if costs and model.kind.one_exit else None
+    if found is None:
         raise NotProperError(_explanation(model, analysis))
+    return found
+
+
+def _infinite(
+    model: RMDP, question: Question, analysis: Analysis, value: float, *, began: float
+) -> Solution:
+    """An infinite optimum, as totals are made great."""
     best = value * question.sign
     sense = "a policy can" if value > 0 else "every policy must"
     return Solution(
@@ -51,7 +68,7 @@ def infinite(model: RMDP, question: Question, analysis: Analysis, *, began: floa
         best,
         best,
         "properness",
-        reason=f"{sense} take infinitely many steps, all of which count: {analysis.reason}",
+        reason=f"{sense} go on, and what counts adds up without end: {analysis.reason}",
         policy=analysis.witness,
         seconds=time.perf_counter() - began,
     )
@@ -59,13 +76,25 @@ def infinite(model: RMDP, question: Question, analysis: Analysis, *, began: floa
 
 def _infinite_value(model: RMDP, question: Question, analysis: Analysis) -> float | None:
     """``inf`` or ``-inf``, as totals are made great; None if neither is proved."""
-    rewards = _reachable_rewards(model, question)
-    if analysis.verdict != "not proper" or rewards.min() <= 0 <= rewards.max():
+    if analysis.verdict != "not proper":
         return None
-    if rewards.min() > 0:
+    rewards = _reachable_rewards(model, question)
+    if rewards.min() > 0 or _collects(question, analysis):
         return math.inf
-    forced = _no_choice(model) or _stuck(model) or termination(model).upper < 1.0
-    return -math.inf if forced else None
+    return -math.inf if rewards.max() < 0 and _must_go_on(model) else None
+
+
+def _collects(question: Question, analysis: Analysis) -> bool:
+    """Whether the policy that does not end gains infinitely much, and loses a finite amount."""
+    if question.rewards != "model" or analysis.witness is None:
+        return False
+    return evaluate(analysis.witness).value == question.sign * math.inf
+
+
+def _must_go_on(model: RMDP) -> bool:
+    """Whether every policy takes infinitely many steps on average."""
+    forced = _no_choice(model) or _stuck(model)
+    return forced or (model.kind.one_exit and termination(model).upper < 1.0)
 
 
 def _reachable_rewards(model: RMDP, question: Question) -> Floats:

@@ -1,0 +1,115 @@
+"""Certificates of models that leave nothing to decide: one point and one piece per component.
+
+The expected total is affine in the exit values, R(q) + P(q).v. With p <= P the probabilities of
+`certain_reach`, R with a little added is a point at v = 0 from which the optimum rises by at most
+p.v + (1 - sum p) max v, and R with a little taken off is a piece with weights p.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recurl.errors import CertificateError
+from recurl.model.certificate import Certificate, Piece, Point
+from recurl.model.tables import CALL
+from recurl.solving.expectations import expectations
+from recurl.solving.properness import StepBounds, chain_bounds
+from recurl.solving.reach import call_worth, reach_rows
+from recurl.solving.rows import rows_of_model
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats, Tables
+    from recurl.solving.question import Question
+
+
+def chain_certificate(model: RMDP, question: Question) -> Certificate:
+    """The certificate of a model with one action everywhere.
+
+    Raises:
+        CertificateError: Expected steps are infinite somewhere, or too large for floats to prove.
+
+    Example:
+        >>> import recurl
+        >>> model = recurl.zoo.and_or()
+        >>> verdict = recurl.verify(model, chain_certificate(model, recurl.Question()))
+        >>> verdict.upper - verdict.lower < 1e-10, round(verdict.steps, 6)
+        (True, 10.549704)
+    """
+    t, proved = model.tables, chain_bounds(model.tables)
+    if proved is None or proved.reach is None:
+        raise CertificateError(f"{model.name}: the expected steps cannot be proved to be finite")
+    gain = question.transition_rewards(t)
+    reward = expectations(rows_of_model(t)._replace(reward=gain), everywhere=True).reward
+    above = _bound(t, gain, np.where(t.states, reward, 0.0), proved, 1.0)
+    below = _bound(t, gain, np.where(t.states, reward, 0.0), proved, -1.0)
+    root = question.root_values(t)
+    ends = _start(t, root, below, proved, -1.0), _start(t, root, above, proved, 1.0)
+    low, high = ends if question.sign > 0 else (-ends[1], -ends[0])
+    start = [t.start_component] * len(t.start_prob)
+    return Certificate(
+        model=model.fingerprint,
+        objective=question.objective,
+        rewards=question.rewards,
+        exit_values=list(question.exit_values),
+        lower=low,
+        upper=high,
+        points=[Point(c, above[own].tolist(), _calls(t, own, mixed=True)) for c, own in _blocks(t)],
+        pieces=[_piece(t, c, below[own], proved.reach[own]) for c, own in _blocks(t)],
+        steps=proved.steps.tolist(),
+        start_points=[[(c, 1.0)] for c in start],
+        start_pieces=start,
+        reach=reach_rows(t, proved.reach),
+    )
+
+
+def _blocks(t: Tables) -> list[tuple[int, slice]]:
+    """Components and their vertices."""
+    return [(c, slice(*map(int, t.component_start[c : c + 2]))) for c in range(t.n_components)]
+
+
+def _calls(t: Tables, own: slice, *, mixed: bool) -> list[Any]:
+    """For every call port of a component the point or piece of the callee."""
+    ports = np.flatnonzero(t.vertex_kind[own] == CALL) + own.start
+    callees: list[int] = t.box_component[t.vertex_box[ports]].tolist()
+    return [[(c, 1.0)] for c in callees] if mixed else callees
+
+
+def _piece(t: Tables, c: int, rewards: Floats, reach: Floats) -> Piece:
+    own = slice(*map(int, t.component_start[c : c + 2]))
+    weights = None if t.n_exits[c] == 1 else reach[:, : t.n_exits[c]].tolist()
+    return Piece(c, [0] * len(rewards), _calls(t, own, mixed=False), rewards.tolist(), weights)
+
+
+def _bound(t: Tables, gain: Floats, x: Floats, proved: StepBounds, sign: float) -> Floats:
+    """Values that are on one side of their equations: x plus or minus a multiple of d.
+
+    By d >= 1 + sum p d, and at calls d >= 1 + d(en) + rise(d(ret)), the multiple is what the values
+    fall short by, rounding included. (Bounds are doubled to have slack at calls too.)
+    """
+    d = 2 * proved.steps + (t.vertex_kind == CALL)
+    calls = t.vertex_kind == CALL
+    worth, error = call_worth(t, x, proved.reach, np.maximum if sign > 0 else np.minimum)
+    x = x.copy()
+    x[calls] = worth
+    after = np.add.reduceat(t.prob * (gain + x[t.target]), t.transition_start[:-1])
+    short = np.max(sign * (after - x[t.action_vertex]), initial=0.0)
+    terms = 16 + int(np.diff(t.transition_start).max())
+    rounding = terms * 2.3e-16 * float(np.abs(x).max() + np.abs(gain).max())
+    shift: Floats = sign * 2 * (short + rounding + float(error.max(initial=0.0))) * d
+    return x + shift
+
+
+def _start(t: Tables, root: Floats, x: Floats, proved: StepBounds, sign: float) -> float:
+    """What a bound says of the start, with room for the rounding of the last few sums."""
+    assert proved.reach is not None
+    first = int(t.component_start[t.start_component])
+    own = slice(first, first + len(t.start_prob))
+    p = proved.reach[own, : len(root)]
+    if len(root) == 1:
+        p = np.ones_like(p)
+    worst = root.max() if sign > 0 else root.min()
+    total = float(t.start_prob @ (x[own] + p @ root + (1 - p.sum(axis=1)) * worst))
+    return total + sign * 1e-14 * (1 + abs(total) + float(np.abs(root).max()))

@@ -1,0 +1,16 @@
+"""One problem for all tests of the room's parts."""
+
+from __future__ import annotations
+
+import pytest
+
+import recurl
+from recurl.solving.certified.problem import Problem
+from recurl.solving.certified.solver import problem_of
+from recurl.solving.question import Question
+
+
+@pytest.fixture(scope="package")
+def problem() -> Problem:
+    """A small random model with two exits, and its rewards."""
+    return problem_of(recurl.zoo.random_model(seed=2, components=3, nodes=8), Question())

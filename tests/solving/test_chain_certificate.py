@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.solving.references import small_model
+
+import recurl
+from recurl.errors import CertificateError
+from recurl.solving.api import question_of
+from recurl.solving.chain_certificate import chain_certificate
+from recurl.solving.question import Question
+
+FALSE = math.sqrt(10) / 2 - 1
+STEPS = 2 + (3 + FALSE) / (1 - FALSE)
+"""A tree takes S = 1 + (S + 1 + x (S + 1)) / 2 steps, if x is how often the second part is read."""
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+@pytest.mark.parametrize(
+    ("of", "expected"), [("reward", FALSE), ("steps", STEPS), ("exit:out", 1.0)]
+)
+def test_the_tree(of: str, expected: float, objective: str) -> None:
+    model = recurl.zoo.and_or()
+    found = recurl.verify(model, chain_certificate(model, question_of(model, of, objective)))
+    assert found.lower is not None
+    assert found.upper is not None
+    assert found.lower - 1e-9 <= expected <= found.upper + 1e-9
+    assert found.upper - found.lower < 1e-9
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10_000), objective=st.sampled_from(["max", "min"]))
+def test_around_the_value_of_the_only_policy(seed: int, objective: str) -> None:
+    model = small_model(seed, actions=1)
+    exits = int(model.tables.n_exits[model.tables.start_component])
+    question = Question(objective, "model", tuple(float(k * k - 1) for k in range(exits)))
+    found = recurl.verify(model, chain_certificate(model, question))
+    value = recurl.evaluate(recurl.Policy.uniform(model), exit_values=question.exit_values).value
+    assert found.lower is not None
+    assert found.upper is not None
+    assert found.lower - 1e-9 <= value <= found.upper + 1e-9
+    assert found.upper - found.lower < 1e-8
+
+
+def test_nothing_is_certified_where_runs_may_not_end() -> None:
+    model = recurl.zoo.gambler(p=0.6)
+    with pytest.raises(CertificateError, match="cannot be proved to be finite"):
+        chain_certificate(model, Question())

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+
+import recurl
+from recurl.model.tables import CALL, EXIT
+from recurl.solving import hierarchical
+from recurl.solving.hierarchical import solve_hierarchical
+from recurl.solving.question import Question
+
+
+def nested() -> recurl.RMDP:
+    """B pays 1 and leaves by x, or 3 and leaves by y or x; A pays 10 after x, 4 after y."""
+    builder = recurl.Builder("nested").component("A", entries="in", exits=["out", "bad"])
+    builder.box("b", "B").at("in").action("call").to("b")
+    builder.at("b.x").action("up", reward=10).to("out")
+    builder.at("b.y").action("up", reward=4).to("bad")
+    builder.component("B", entries="in", exits=["x", "y"])
+    builder.at("in").action("safe", reward=1).to("x")
+    builder.action("bold", reward=3).to("x", "1/2").to("y", "1/2")
+    return builder.build("A")
+
+
+def test_by_hand() -> None:
+    found = solve_hierarchical(nested(), Question(), 1e-9)
+    assert found is not None
+    assert found.value == pytest.approx(11)
+    assert found.policy is not None
+    assert recurl.evaluate(found.policy).value == pytest.approx(11)
+    least = solve_hierarchical(nested(), Question("min"), 1e-9)
+    assert least is not None
+    assert least.value == pytest.approx(3 + 7)
+
+
+def test_exits_of_the_start_are_worth_something() -> None:
+    model = nested()
+    assert recurl.solve(model, of="exit:bad").value == pytest.approx(0.5)
+    assert recurl.solve(model, of="exit:bad", objective="min").value == pytest.approx(0.0)
+    found = solve_hierarchical(model, Question("max", "model", (0.0, 100.0)), 1e-9)
+    assert found is not None
+    assert found.value == pytest.approx(3 + 5 + 2 + 50)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_against_the_equations_with_exit_values(seed: int, objective: str) -> None:
+    model = recurl.zoo.random_model(seed, 2, 2, kind="hierarchical", exits=2, exit_probability=0.6)
+    found = solve_hierarchical(model, Question(objective), 1e-9)
+    assert found is not None
+    expected = Equations(model, 1 if objective == "max" else -1).start()
+    assert found.lower - 1e-8 <= expected <= found.upper + 1e-8
+    assert found.policy is not None
+    assert recurl.evaluate(found.policy).value == pytest.approx(expected, abs=1e-8)
+
+
+class Equations:
+    """x(v, q) of the theory: recursion over calls, plain iteration within a component."""
+
+    def __init__(self, model: recurl.RMDP, sign: int) -> None:
+        self.t, self.sign = model.tables, sign
+
+    def start(self) -> float:
+        t = self.t
+        x = self.values(t.start_component, [0.0] * int(t.n_exits[t.start_component]))
+        return self.sign * float(t.start_prob @ x[: len(t.start_prob)])
+
+    def values(self, c: int, v: list[float]) -> list[float]:
+        t, x = self.t, [0.0] * self.t.n_vertices
+        block = range(t.component_start[c], t.component_start[c + 1])
+        first = t.component_start[c] + t.n_entries[c]
+        x[first : first + len(v)] = v
+        change = 1.0
+        while change > 1e-10:
+            change = 0.0
+            for q in block:
+                if t.vertex_kind[q] != EXIT:
+                    before, x[q] = x[q], self.worth(q, x)
+                    change = max(change, abs(x[q] - before))
+        return x[block.start : block.stop]
+
+    def worth(self, q: int, x: list[float]) -> float:
+        t = self.t
+        if t.vertex_kind[q] == CALL:
+            callee, back = t.box_component[t.vertex_box[q]], t.box_return[t.vertex_box[q]]
+            inside = self.values(int(callee), x[back : back + t.n_exits[callee]])
+            return inside[t.vertex_port[q]]
+        return max(
+            sum(
+                t.prob[i] * (self.sign * t.reward[i] + x[t.target[i]])
+                for i in range(t.transition_start[a], t.transition_start[a + 1])
+            )
+            for a in range(t.action_start[q], t.action_start[q + 1])
+        )
+
+
+def test_models_that_are_too_large_are_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hierarchical, "LIMIT", 3)
+    assert solve_hierarchical(nested(), Question(), 1e-6) is None
+    assert recurl.solve(nested()).method == "certified"

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import recurl
+from recurl.errors import NotProperError
+
+
+def walk(stay: float, go: float) -> recurl.RMDP:
+    """Leave, or stay as long as one likes."""
+    return (
+        recurl.Builder("walk")
+        .component("A", entries="in", exits="out")
+        .at("in").action("stay", reward=stay).to("n").action("go", reward=go).to("out")
+        .at("n").action("stay", reward=stay).to("n").action("go", reward=go).to("out")
+        .build()
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+@pytest.mark.parametrize("of", ["reward", "steps"])
+def test_a_chain_that_need_not_end_pays_infinitely_much(objective: str, of: str) -> None:
+    solution = recurl.solve(recurl.zoo.gambler(p=0.6), objective=objective, of=of)
+    assert solution.lower == solution.upper == math.inf
+    assert solution.at_least(1e300) is True
+
+
+def test_positive_loop() -> None:
+    solution = recurl.solve(walk(1, 5), "policy-iteration")
+    assert solution.value == math.inf
+    assert solution.policy.action_name("A.n") == "stay"
+
+
+def test_negative_loop_when_the_least_is_asked_for() -> None:
+    assert recurl.solve(walk(-1, -5), "policy-iteration", objective="min").value == -math.inf
+
+
+def test_no_way_out() -> None:
+    model = (
+        recurl.Builder("stuck")
+        .component("A", entries="in", exits="out")
+        .at("in").action("a", reward=-1).to("n").action("b", reward=-2).to("n")
+        .at("n").action("a", reward=-1).to("n").action("b", reward=-3).to("n")
+        .build()
+    )  # fmt: skip
+    assert recurl.solve(model, "policy-iteration").value == -math.inf
+    assert recurl.solve(model, "policy-iteration", of="steps", objective="min").value == math.inf
+
+
+def test_gains_without_end_at_a_finite_price() -> None:
+    assert recurl.solve(walk(1, -5), "policy-iteration").value == math.inf
+    assert recurl.solve(walk(-1, 5), "policy-iteration", objective="min").value == -math.inf
+
+
+def test_costs_without_end_are_avoided() -> None:
+    assert recurl.solve(walk(-1, -5), "policy-iteration").value == pytest.approx(-5)
+    assert recurl.solve(walk(1, 5), objective="min").value == 5
+
+
+@pytest.mark.parametrize("rewards", [(-1, 5), (0, 1), (0, -1), (0, 0)])
+def test_others_are_explained(rewards: tuple[float, float]) -> None:
+    with pytest.raises(NotProperError, match=r"walk is not proper: .*'stay' at A\.n"):
+        recurl.solve(walk(*rewards), "policy-iteration")
+    with pytest.raises(NotProperError, match="is not proper"):
+        recurl.solve(walk(*rewards))
+
+
+@pytest.mark.parametrize(("objective", "probability"), [("max", 2 / 3), ("min", 2 / 3)])
+def test_probability_to_end(objective: str, probability: float) -> None:
+    model = recurl.zoo.gambler(p=0.6)
+    name = model.local_name(int(model.tables.n_entries[0]))
+    solution = recurl.solve(model, of=f"exit:{name}", objective=objective)
+    assert solution.value == pytest.approx(probability, abs=1e-9)
+    assert solution.lower <= probability <= solution.upper
+
+
+def two_ways(stay: float, go: float) -> recurl.RMDP:
+    """Leave by either of two exits, or stay as long as one likes; staying may not work."""
+    builder = recurl.Builder("two_ways").component("A", entries="in", exits=["x", "y"])
+    for vertex in ("in", "n"):
+        builder.at(vertex).action("stay", reward=stay).to("n")
+        builder.action("x", reward=go).to("x").action("toss", reward=go).to("x", 0.5).to("y", 0.5)
+    return builder.build()
+
+
+@pytest.mark.parametrize("method", ["auto", "certified"])
+def test_several_exits(method: str) -> None:
+    assert recurl.solve(two_ways(1, 5), method).value == math.inf
+    assert recurl.solve(two_ways(1, -5), method).value == math.inf
+    assert recurl.solve(two_ways(-1, 5), method, objective="min").value == -math.inf
+    assert recurl.solve(two_ways(0, 1), method, of="steps").value == math.inf
+    for rewards in ((0, 1), (0, -1), (0, 0)):
+        with pytest.raises(NotProperError, match=r"two_ways is not proper: .*'stay' at A\.n"):
+            recurl.solve(two_ways(*rewards), method)
+
+
+def test_no_exit_can_be_reached() -> None:
+    builder = recurl.Builder("shut").component("A", entries="in", exits=["x", "y"]).box("a", "A")
+    builder.at("in").action("go", reward=-1).to("a").action("come", reward=-2).to("a")
+    for exit_name in ("x", "y"):
+        builder.at(f"a.{exit_name}").action("up", reward=-1).to(exit_name)
+    model = builder.build()
+    assert recurl.solve(model).value == -math.inf
+    assert recurl.solve(model, of="steps", objective="min").value == math.inf
+
+
+def test_starts_that_never_happen_do_no_harm() -> None:
+    builder = recurl.Builder("spare").component("A", entries=["in", "never"], exits="out")
+    builder.at("in").action("go", reward=2).to("out", 0.5).to("on", 0.5)
+    builder.at("on").action("go", reward=-1).to("out")
+    builder.at("never").action("turn").to("round").at("round").action("turn").to("round")
+    solution = recurl.solve(builder.build({"A.in": 1}))
+    assert solution.value == pytest.approx(1.5)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.solving.references import stop_or_bet
+
+import recurl
+from recurl.solving.least_cost import least_cost
+from recurl.solving.question import Question
+
+
+def waiting(price: float, chance: float) -> recurl.RMDP:
+    """Wait for 1 as long as one likes, or try for a price until it works."""
+    builder = recurl.Builder("waiting").component("A", entries="in", exits="out")
+    builder.at("in").action("come", reward=-1).to("room")
+    builder.at("room").action("wait", reward=-1).to("room")
+    builder.action("try", reward=-price).to("out", chance).to("room", 1 - chance)
+    return builder.build()
+
+
+@pytest.mark.parametrize(("price", "chance"), [(3, 0.5), (7, 0.25), (0.5, 0.125)])
+def test_trying_until_it_works(price: float, chance: float) -> None:
+    expected = -1 - price / chance
+    solution = recurl.solve(waiting(price, chance))
+    assert solution.lower <= expected <= solution.upper
+    assert solution.gap < 1e-9
+    assert solution.policy is not None
+    assert solution.policy.action_name("A.room") == "try"
+
+
+def test_least_steps_and_the_worth_of_the_exit() -> None:
+    steps = recurl.solve(waiting(3, 0.25), of="steps", objective="min")
+    assert steps.value == pytest.approx(5)
+    found = least_cost(waiting(3, 0.5), Question("max", "model", (100.0,)))
+    assert found is not None
+    assert found.value == pytest.approx(100 - 7)
+
+
+def test_calls() -> None:
+    # Betting would end with 2/3 only; stopping takes one step.
+    assert recurl.solve(stop_or_bet(), of="steps", objective="min").value == pytest.approx(1)
+
+
+def test_places_without_a_way_out() -> None:
+    builder = recurl.Builder("pit").component("A", entries="in", exits="out")
+    builder.at("in").action("jump", reward=-1).to("pit").action("walk", reward=-5).to("out")
+    builder.at("pit").action("stay", reward=-1).to("pit")
+    assert least_cost(builder.build(), Question()) is None
+
+
+@settings(max_examples=4)
+@given(seed=st.integers(0, 10_000))
+def test_the_best_of_all_policies(seed: int) -> None:
+    model = recurl.zoo.random_model(
+        seed, 1, 3, kind="one_exit", boxes=1, exit_probability=0.3, load=math.inf,
+        call_fraction=0.7, reward_low=-2, reward_high=-1,
+    )  # fmt: skip
+    counts = [range(max(c, 1)) for c in np.diff(model.tables.action_start)]
+    policies = (recurl.Policy.stackless(model, c) for c in itertools.product(*counts))
+    best = max(recurl.evaluate(policy).value for policy in policies)
+    found = recurl.solve(model)
+    assert found.value == pytest.approx(best, rel=1e-6)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import recurl
+from recurl.errors import CertificateError
+from recurl.solving.question import Question
+from recurl.solving.solution import Solution
+
+
+def solution(low: float, high: float, question: Question | None = None) -> Solution:
+    return Solution(recurl.zoo.gambler(), question or Question(), low, high, "guessing", "why not")
+
+
+def test_value_and_gap() -> None:
+    assert (solution(1, 2).value, solution(1, 2).gap) == (1.5, 1)
+    assert (solution(math.inf, math.inf).value, solution(math.inf, math.inf).gap) == (math.inf, 0)
+    assert math.isnan(solution(1, math.inf).value)
+    assert solution(1, math.inf).gap == math.inf
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "threshold", "answer"),
+    [(1, 2, 1, True), (1, 2, 2.5, False), (1, 2, 2, None), (math.inf, math.inf, 9, True)],
+)
+def test_thresholds(low: float, high: float, threshold: float, answer: bool | None) -> None:
+    assert solution(low, high).at_least(threshold) is answer
+
+
+def test_one_paragraph() -> None:
+    text = str(solution(1, 2))
+    assert text == (
+        "gambler: the greatest expected total reward is in [1, 2], width 1. "
+        "Method: guessing (why not). 0 s."
+    )
+    assert "least expected number of steps is 3" in str(solution(3, 3, Question("min", "steps")))
+    assert "worth of the exit" in str(solution(0, 1, Question("max", "none", (1.0,))))
+    assert "\n" not in text
+
+
+def test_as_a_table() -> None:
+    page = solution(1, 2)._repr_html_()
+    assert "greatest expected total reward" in page
+    assert "guessing (why not)" in page
+
+
+def test_answers_without_evidence_say_so() -> None:
+    with pytest.raises(CertificateError, match="no certificate for this answer: why not"):
+        _ = solution(1, 2).certificate
+
+
+def test_bounds_by_vertex() -> None:
+    # A countdown from a call: 19 expected; after its return only the step up is left.
+    found = recurl.solve(recurl.zoo.countdown(), epsilon=1e-9)
+    assert found.values_lower is not None
+    assert found.values_upper is not None
+    assert (found.values_lower <= found.values_upper).all()
+    model = found.model
+    t = model.tables
+    start = int(t.starts[0])
+    assert found.values_lower[start] <= 19 + 1e-9
+    assert found.values_upper[start] >= 19 - 1e-9
+    exits = t.vertex_kind == 1
+    assert (found.values_upper[exits] == 0).all()
