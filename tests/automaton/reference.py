@@ -1,42 +1,49 @@
-"""The semantics of machines once more: explicit stacks, no components, plain value iteration."""
+"""The semantics of machines once more: explicit stacks, no components, plain backward induction."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from recurl.automaton import LabelledMDP, Machine
 
 Configuration = tuple[int, str, tuple[str, ...]]
+Edge = tuple[float, float, Configuration | None]
+"""Probability, reward, and what follows; None at the end."""
 
 
-def explicit_value(
-    mdp: LabelledMDP, machine: Machine, *, most: int, tolerance: float = 1e-12
-) -> float:
-    """Optimal value over (state, machine state, stack); a stack higher than `most` is worth 0."""
+def explicit_bounds(
+    mdp: LabelledMDP, machine: Machine, steps: int, rest: float
+) -> tuple[float, float]:
+    """Optimal value over (state, machine state, stack) of so many steps, and what may follow.
+
+    What a run is worth after that many steps of the world lies between ``-rest`` and ``rest``, so
+    the optimum of endless runs lies between the two ends. No stack is cut.
+    """
+
+    @cache
+    def worth(here: Configuration, left: int) -> tuple[float, float]:
+        if not left:
+            return -rest, rest
+        ways = [
+            [sum(p * (r + end) for (p, r, _), end in zip(edges, ends, strict=True))
+             for ends in zip(*(_after_edge(edge, left, reads) for edge in edges), strict=True)]
+            for reads, edges in _actions(mdp, machine, here)
+        ]  # fmt: skip
+        return max(low for low, _ in ways), max(high for _, high in ways)
+
+    def _after_edge(edge: Edge, left: int, reads: bool) -> tuple[float, float]:
+        return worth(edge[2], left - reads) if edge[2] else (0.0, 0.0)
+
     starts = [((s, machine.start, machine.stack), float(p)) for s, p in enumerate(mdp.start) if p]
-    known: dict[Configuration, list[list[tuple[float, float, Configuration | None]]]] = {}
-    todo = [start for start, _ in starts]
-    while todo:
-        here = todo.pop()
-        if here not in known and len(here[2]) <= most:
-            known[here] = list(_actions(mdp, machine, here))
-            todo += [there for edges in known[here] for _, _, there in edges if there]
-    x = dict.fromkeys(known, 0.0)
-    while True:
-        change = 0.0
-        for here, actions in known.items():
-            best = max(
-                sum(p * (r + x.get(t, 0.0)) if t else p * r for p, r, t in edges)
-                for edges in actions
-            )
-            change, x[here] = max(change, abs(best - x[here])), best
-        if change < tolerance:
-            return sum(p * x[start] for start, p in starts)
+    ends = [(p * low, p * high) for here, p in starts for low, high in [worth(here, steps)]]
+    return sum(low for low, _ in ends), sum(high for _, high in ends)
 
 
 def _actions(
     mdp: LabelledMDP, machine: Machine, here: Configuration
-) -> Iterator[list[tuple[float, float, Configuration | None]]]:
+) -> Iterator[tuple[bool, list[Edge]]]:
+    """The actions of a configuration: whether the world takes a step, and what may happen."""
     state, control, stack = here
     rules = [r for r in machine.rules if r.source == control and r.top in ("_", stack[0])]
     reading = [r for r in rules if r.guard is not None]
@@ -45,10 +52,10 @@ def _actions(
         for choice in names:
             mine = [r for r in reading if r.choice in ("", choice)]
             for a in range(mdp.action_start[state], mdp.action_start[state + 1]):
-                yield [_edge(mdp, machine, here, mine, t) for t in _transitions(mdp, a)]
+                yield True, [_edge(mdp, machine, here, mine, t) for t in _transitions(mdp, a)]
     for r in rules:
         if r.guard is None:
-            yield [(1.0, float(r.reward), _after(machine, r, state, stack))]
+            yield False, [(1.0, float(r.reward), _after(machine, r, state, stack))]
 
 
 def _transitions(mdp: LabelledMDP, action: int) -> range:

@@ -59,6 +59,8 @@ def test_every_kind_of_file(tmp_path: Path) -> None:
     (tmp_path / "regular.yaml").write_text(grid + "machine: task.txt\n")
     assert load(tmp_path / "regular.yaml").tables.n_components == 1
     assert load(tmp_path / "task.txt").action_names(0) == ["A", "nothing"]
+    # Without a world, runs go on with probability 0.99: saying A at once is best.
+    assert recurl.solve(load(tmp_path / "task.txt")).value == pytest.approx(1)
     (tmp_path / "walk.yaml").write_text("{recurl: 1, grammar: {W: ['W W [0.4] {1}', '[0.6]']}}")
     assert recurl.solve(load(tmp_path / "walk.yaml")).value == pytest.approx(2)
     recurl.dump(recurl.zoo.cloud(), tmp_path / "cloud.yaml")
@@ -83,6 +85,18 @@ def test_a_machine_alone_is_a_game_of_words() -> None:
     assert recurl.solve(discounted).value == pytest.approx(10, abs=1e-6)
 
 
+def test_a_machine_in_a_file_of_its_own_is_discounted() -> None:
+    rules = "[{from: go, read: a, reward: 1}]"
+    assert recurl.solve(loads(f"{{recurl: 1, machine: {{rules: {rules}}}}}")).value == (
+        pytest.approx(100)
+    )
+    given = loads(f"{{recurl: 1, name: say, machine: {{rules: {rules}}}, discount: 0.9}}")
+    assert recurl.solve(given).value == pytest.approx(10)
+    assert given.name == "say"
+    endless = loads(f"{{recurl: 1, machine: {{rules: {rules}}}, discount: 1}}")
+    assert recurl.analyse(endless).verdict == "not proper"
+
+
 def test_a_discount_and_a_start_distribution() -> None:
     text = (
         "{recurl: 1, grid: {map: a.b, start: {0 0: 1/4, 0 2: 3/4}, rewards: {a: 1}}, discount: 0.5}"
@@ -98,11 +112,19 @@ def test_a_discount_and_a_start_distribution() -> None:
         (WORLD.replace("slip: 1/10", "slip: 2"), "line 4: grid: slip"),
         (WORLD.replace("  map: |\n    S.A\n    ..B\n", ""), "grid: has no map"),
         (WORLD.replace("  slip", "  slop"), "line 8: .*did you mean 'slip'"),
-        (WORLD.replace("S.A", "S..").replace("slip", "slip"), "the process has no such label"),
+        (WORLD.replace("S.A", "S.."), "line 11: machine: label, A: the process has no such label"),
         ("{recurl: 1, grid: {map: a.b, start: {x: 1}}}", "is no cell"),
+        ("{recurl: 1,\ngrid: {map: a.b,\nstart: {0 0: 1/2}}}", "line 3: grid, start: .*sum to"),
+        ("{recurl: 1, grid: {map: a.b, rewards: {c: 1}}}", "rewards: no cell of the map shows 'c'"),
+        ("{recurl: 1, grid: {map: a.b, ends: c}}", "ends: no cell of the map shows 'c'"),
         ("{recurl: 1, grid: {map: a.b, sideways: perhaps}}", "neither true nor false"),
         ("{recurl: 1, machine: nowhere.yaml}", "cannot be read"),
-        ("{recurl: 1, name: a}", "holds neither a grid nor a machine"),
+        ("{recurl: 1, name: a}", "holds no model .give one of components, grammar, grid, machine"),
+        ("{recurl: 1, gird: {map: a.b}}", "did you mean 'grid'"),
+        ("{recurl: 2, grid: {map: a.b}}", "format '2' is not known"),
+        ("{grid: {map: a.b}}", "the key `recurl` is missing"),
+        ("{recurl: 1, grid: {map: a.b}, discount: 2}", "discount: '2' is not in"),
+        ("{recurl: 1, grid: {map: a.b}, discount: some}", "discount: 'some' is not in"),
     ],
 )
 def test_what_is_wrong_is_reported(text: str, message: str) -> None:

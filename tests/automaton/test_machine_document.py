@@ -5,7 +5,8 @@ import pytest
 from recurl.automaton import Machine, rule
 from recurl.automaton.machine_document import read_machine
 from recurl.errors import DocumentError
-from recurl.grammar.pieces import Pieces, read_document
+from recurl.model.document.pieces import Pieces
+from recurl.model.document.source import read_document
 
 TEXT = """
 machine:
@@ -58,7 +59,7 @@ def test_a_grammar_makes_a_machine() -> None:
         ("top: A, push", "top: X, push", "line 12: .*never on the stack"),
         ("read: b", "read: z", "line 12: .*there is no label 'z'"),
         ("reward: 1/3", "reward: lots", "line 13: .*finite decimal"),
-        ("otherwise: stop", "otherwise: [stop]", "line 9: .*is no text"),
+        ("otherwise: stop", "otherwise: [stop]", "line 9: .*is a list, not text"),
     ],
 )
 def test_problems_have_lines(old: str, new: str, message: str) -> None:
@@ -68,4 +69,7 @@ def test_problems_have_lines(old: str, new: str, message: str) -> None:
 
 def test_conflicts_of_a_grammar_are_reported() -> None:
     with pytest.raises(DocumentError, match=r"line 1: .*does not tell whether"):
-        read("machine: {grammar: \"S -> 'a' 'b' | 'a' 'c'\"}")
+        read("machine: {grammar: \"S -> 'a' 'b' | 'a' 'c'\", method: ll1}")
+    machine = read("machine: {grammar: \"S -> 'a' 'b' | 'a' 'c'\"}")
+    assert machine is not None
+    assert machine.stack == ("s0",)

@@ -156,9 +156,14 @@ def test_the_tabular_learner_finds_the_optimum_of_the_product() -> None:
     world = LabelledMDP.explore("cells", {2: 1}, lambda s: ["west", "east"], step)
     best = recurl.solve(product(world, ferry())).value
     learner = recurl.RecursiveQLearning(
-        MachineEnv(Cells(), ferry(), labels, exits=[4]), preset="swift", quantum=0.01, seed=1
+        MachineEnv(Cells(), ferry(), labels, exits=[4]),
+        preset="swift",
+        quantum=0.1,
+        grain=0,
+        exploration=0.3,
+        seed=1,
     )
-    learner.learn(100_000)
+    learner.learn(200_000)
     env, total, episodes = MachineEnv(Cells(), ferry(), labels, exits=[4]), 0.0, 3000
     for episode in range(episodes):
         observation, info = env.reset(seed=episode)

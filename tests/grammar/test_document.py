@@ -53,3 +53,25 @@ def test_rules_as_text() -> None:
 def test_problems_have_lines(old: str, new: str, message: str) -> None:
     with pytest.raises(DocumentError, match=message):
         loads(TEXT.replace(old, new))
+
+
+def test_rules_as_text_have_their_lines_and_terminals() -> None:
+    text = "recurl: 1\nterminals: [a]\ngrammar: |\n  S -> a S [1/2]\n  S -> [1/2]\n"
+    assert loads(text).terminals == {"a"}
+    with pytest.raises(DocumentError, match=r"line 3: grammar: line 2: 'S => \[1/2\]' is no rule"):
+        loads(text.replace("S -> [", "S => ["))
+    with pytest.raises(DocumentError, match="line 3: grammar, S: probabilities sum to"):
+        loads(text.replace("S -> [1/2]", "S -> [1/4]"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{grammar: {S: [a]}}", "the key `recurl` is missing"),
+        ("{recurl: 3, grammar: {S: [a]}}", "format '3' is not known"),
+        ("{recurl: 1, grammar: {S: [\"'' S\", '']}}", "a terminal is empty"),
+    ],
+)
+def test_what_is_no_grammar_document(text: str, message: str) -> None:
+    with pytest.raises(DocumentError, match=message):
+        loads(text)

@@ -11,8 +11,8 @@ def test_the_optimum_is_a_tenth(patience: int) -> None:
     model = zoo.letter_world(patience)
     assert model.kind.one_exit
     solution = recurl.solve(model)
-    assert solution.gap <= 1e-9
-    assert solution.value == pytest.approx(0.1, abs=1e-9)
+    assert solution.gap <= 1e-6
+    assert solution.lower - 1e-9 <= 0.1 <= solution.upper + 1e-9
 
 
 def test_the_number_of_steps_is_ten_and_all_runs_end_well() -> None:

@@ -1,53 +1,72 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import recurl
 from recurl import zoo
 
 
-def test_the_value_on_a_line_of_offices() -> None:
-    # On OCM all ways are forced: w steps of worth -c each, survival s per step.
-    solution = recurl.solve(zoo.office("OCM", asked="0.3"), epsilon=1e-7)
-    reference = value_by_errands("OCM", 0.3, 0.01, 10, -0.2)
-    assert solution.value == pytest.approx(reference, abs=1e-6)
+def value_by_errands(
+    layout: str = "C..#M/.#.../...O.",
+    *,
+    asked: float = 0.3,
+    breakdown: float = 0.01,
+    delivery: float = 10,
+    step_reward: float = -0.2,
+    most: int = 25,
+) -> float:
+    """The rules once more: value iteration over (cell, number of errands).
 
-
-def value_by_errands(layout: str, asked: float, broken: float, prize: float, cost: float) -> float:
-    """Value iteration over (cell, stack of errands), a row of cells, stacks up to 21."""
-    stacks = ["CM" * 12, "MC" * 12]
-    states = {(x, "") for x in range(len(layout))}
-    states |= {
-        (x, text[:n][::-1]) for x in range(len(layout)) for text in stacks for n in range(1, 22)
+    The first errand is for coffee and each one above is for the other thing, so their number tells
+    what to fetch. More than `most` of them are worth nothing: they are too unlikely to matter.
+    """
+    letters = {
+        (r, c): letter
+        for r, row in enumerate(layout.split("/"))
+        for c, letter in enumerate(row)
+        if letter != "#"
     }
-    states = {(x, s) for x, s in states if not s or s[-1] == "C"}
-    value = dict.fromkeys(states, 0.0)
-    for _ in range(3000):
+    value = {(cell, n): 0.0 for cell in letters for n in range(most + 1)}
+    change = 1.0
+    while change > 1e-12:
         change = 0.0
-        for x, stack in states:
+        for cell, n in value:
             best = -1e9
-            for there in (max(x - 1, 0), min(x + 1, len(layout) - 1), x):
-                letter = layout[there]
-                if stack and letter == stack[0]:
-                    other = "M" if letter == "C" else "C"
-                    more = value.get((there, other + stack), 0.0)
-                    after = asked * more + (1 - asked) * value[there, stack[1:]]
-                elif not stack and letter == "O":
-                    after = prize
-                else:
-                    after = value[there, stack]
-                best = max(best, cost + (1 - broken) * after)
-            change = max(change, abs(best - value[x, stack]))
-            value[x, stack] = best
-        if change < 1e-12:
-            break
-    return value[layout.index("O"), "C"]
+            for down, right in ((-1, 0), (0, 1), (1, 0), (0, -1)):
+                there = (cell[0] + down, cell[1] + right)
+                there = there if there in letters else cell
+                after = value[there, n]
+                if n and letters[there] == "MC"[n % 2]:
+                    more = value.get((there, n + 1), 0.0)
+                    after = asked * more + (1 - asked) * value[there, n - 1]
+                elif not n and letters[there] == "O":
+                    after = delivery
+                best = max(best, step_reward + (1 - breakdown) * after)
+            change = max(change, abs(best - value[cell, n]))
+            value[cell, n] = best
+    start = next(cell for cell, letter in letters.items() if letter == "O")
+    return value[start, 1]
 
 
-def test_the_default_is_certified() -> None:
-    solution = recurl.solve(zoo.office())
+@pytest.mark.parametrize(
+    "world",
+    [
+        {},
+        {"layout": "OCM"},
+        {"layout": "OM/.C", "asked": 0.2, "breakdown": 0.05},
+        {"layout": "C.O.M", "delivery": 3, "step_reward": -0.5},
+    ],
+)
+def test_the_value_is_that_of_counting_errands(world: dict[str, Any]) -> None:
+    solution = recurl.solve(zoo.office(**world))
     assert solution.gap <= 1e-6
-    assert solution.value == pytest.approx(5.231738, abs=1e-5)
+    assert solution.value == pytest.approx(value_by_errands(**world), abs=1e-6)
+
+
+def test_the_default_value() -> None:
+    assert value_by_errands() == pytest.approx(5.231738, abs=1e-6)
 
 
 def test_wrong_maps_are_refused() -> None:

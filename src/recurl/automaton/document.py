@@ -17,14 +17,16 @@ machine:
 ```
 
 `machine` may also be the name of a file next to this one: YAML, or the published text format of
-reward machines. A grid without a machine is a plain process; a machine without a grid is watched in
-a world where the agent says one label at a time.
+reward machines. A grid without a machine is a plain process. A machine without a grid is watched in
+a world where the agent says one label at a time; `discount` is 0.99 there unless it is given, so
+that runs end.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from recurl.automaton.gridworld import gridworld
@@ -33,18 +35,23 @@ from recurl.automaton.machine_document import read_machine
 from recurl.automaton.mdp import LabelledMDP, Move
 from recurl.automaton.product import product
 from recurl.automaton.reward_machine_text import load_reward_machine
-from recurl.errors import ModelError, RecurlError
+from recurl.errors import ModelError
 from recurl.grammar.document import read_grammar
 from recurl.grammar.model import model_of
-from recurl.grammar.pieces import Pieces, read_document, read_file
-from recurl.model.document import load as load_model
+from recurl.model.document import make_model
+from recurl.model.document.pieces import Pieces
+from recurl.model.document.source import format_of, read_document, read_text
 from recurl.model.document.tree import Tree
-from recurl.model.report import Report
+from recurl.model.numbers import exact
+from recurl.model.report import Report, shown
 from recurl.model.rmdp import RMDP
+from recurl.model.spec import Number
 from recurl.model.transforms.discounting import discount_steps
 
 KINDS = ("components", "grammar", "grid", "machine")
 KEYS = ("recurl", "name", "grid", "machine", "discount")
+ALONE = "0.99"
+"""Discount of machines in files of their own, where nothing else ends a run."""
 GRID_KEYS = (
     "map", "start", "slip", "sideways", "stays", "replaced", "breakdown", "step_reward", "rewards",
     "ends",
@@ -61,15 +68,13 @@ def load(path: str | os.PathLike[str]) -> RMDP:
     """
     file = Path(path)
     if file.suffix.lower() == ".txt":
-        return alone(load_reward_machine(file))
-    kind = _kind(file)
-    if kind == "components":
-        return load_model(file)
-    return read_document(read_file(str(file)), _maker(kind, file.parent), str(file))
+        return alone(load_reward_machine(file), discount=ALONE)
+    text = read_text(str(file))
+    return read_document(text, _maker(file.parent), str(file), format=format_of(file))
 
 
 def loads(text: str, folder: str | os.PathLike[str] = ".") -> RMDP:
-    """The model in a YAML text that holds a grammar, a machine, a grid, or a grid with a machine.
+    """The model in a text that holds a model, a grammar, a machine, a grid, or a watched grid.
 
     Args:
         text: The document.
@@ -79,15 +84,16 @@ def loads(text: str, folder: str | os.PathLike[str] = ".") -> RMDP:
         >>> loads("{recurl: 1, grid: {map: S.G, ends: G, rewards: {G: 1}}}")
         <RMDP grid: 1 component, 4 vertices, 1-exit, deterministic, hierarchical>
     """
-
-    def make(tree: Tree, report: Report) -> RMDP:
-        return _maker(_kind_of(tree), Path(folder))(tree, report)
-
-    return read_document(text, make)
+    return read_document(text, _maker(Path(folder)))
 
 
-def alone(machine: Machine) -> RMDP:
+def alone(machine: Machine, name: str | None = None, *, discount: Number = 1) -> RMDP:
     """A machine as a model of its own: in each step the agent says one of its labels, or none.
+
+    Args:
+        machine: The machine.
+        name: Name of the model; that of the machine if not given.
+        discount: Probability that the run goes on after a step; see `recurl.discount_steps`.
 
     Example:
         >>> from recurl.automaton import Machine, rule
@@ -102,25 +108,30 @@ def alone(machine: Machine) -> RMDP:
         lambda state: list(said),
         lambda state, action: [Move("world", labels=said[action])],
     )
-    return product(world, machine)
+    return _discounted(product(world, machine, name), discount)
 
 
-def _kind(file: Path) -> str:
-    """What a file holds; a file that cannot be told is for the reader of models to refuse."""
-    try:
-        return read_document(read_file(str(file)), lambda tree, _: _kind_of(tree))
-    except RecurlError:
-        return "components"
+def _discounted(model: RMDP, discount: Number) -> RMDP:
+    return model if exact(discount) == 1 else discount_steps(model, discount)
 
 
-def _kind_of(tree: Tree) -> str:
-    return next((key for key in KINDS if key in tree), "components")
+def _maker(folder: Path) -> Callable[[Tree, Report], RMDP]:
+    """What makes a model of a tree, by the first key of a kind that the tree has."""
 
+    def make(tree: Tree, report: Report) -> RMDP:
+        kind = next((key for key in KINDS if key in tree), None)
+        if kind == "components":
+            return make_model(tree, report)
+        pieces = Pieces(report)
+        if pieces.check_version(tree) and kind is None:
+            pieces.fields(tree, (), (*KINDS, *KEYS))
+            report.add((), "holds no model", f"give one of {', '.join(KINDS)}")
+        report.raise_any()
+        if kind == "grammar":
+            return model_of(read_grammar(tree, report))
+        return _world(tree, report, folder)
 
-def _maker(kind: str, folder: Path) -> Callable[[Tree, Report], RMDP]:
-    if kind == "grammar":
-        return lambda tree, report: model_of(read_grammar(tree, report))
-    return lambda tree, report: _world(tree, report, folder)
+    return make
 
 
 def _world(tree: Tree, report: Report, folder: Path) -> RMDP:
@@ -130,17 +141,31 @@ def _world(tree: Tree, report: Report, folder: Path) -> RMDP:
     name = pieces.text(fields["name"], ("name",)) if "name" in fields else None
     machine = _machine(pieces, fields["machine"], folder) if "machine" in fields else None
     grid = _grid(pieces, fields["grid"], name or "grid") if "grid" in fields else None
+    discount = _discount(pieces, fields.get("discount", "1" if grid is not None else ALONE))
     report.raise_any()
-    if grid is None and machine is not None:
-        model = alone(machine)
-    elif grid is not None:
-        model = product(grid, machine or _IDLE, name or grid.name)
-    else:
-        report.add((), "holds neither a grid nor a machine", f"give one of {', '.join(KINDS)}")
-        raise ModelError(report.problems)
-    if "discount" in fields:
-        return discount_steps(model, pieces.text(fields["discount"], ("discount",)))
-    return model
+    if grid is not None:
+        return _discounted(_watched(grid, machine or _IDLE, name or grid.name, report), discount)
+    assert machine is not None
+    return alone(machine, name or machine.name, discount=discount)
+
+
+def _watched(grid: LabelledMDP, machine: Machine, name: str, report: Report) -> RMDP:
+    try:
+        return product(grid, machine, name)
+    except ModelError as error:
+        for problem in error.problems:
+            report.add(("machine",), f"{problem.place}: {problem.message}", problem.fix)
+        raise ModelError(report.problems) from None
+
+
+def _discount(pieces: Pieces, tree: Tree) -> str:
+    text = pieces.text(tree, ("discount",))
+    with suppress(ValueError):
+        if 0 < exact(text) <= 1:
+            return text
+    message = f"{shown(text)} is not in (0, 1]"
+    pieces.report.add(("discount",), message, "write a number such as 0.9")
+    return "1"
 
 
 _IDLE = Machine("idle", [rule("idle", "False", "idle")])
@@ -157,7 +182,7 @@ def _machine(pieces: Pieces, tree: Tree, folder: Path) -> Machine | None:
     def make(other: Tree, report: Report) -> Machine | None:
         return read_machine(other.get("machine", {}), Pieces(report), ("machine",))
 
-    return read_document(read_file(str(file)), make, str(file))
+    return read_document(read_text(str(file)), make, str(file))
 
 
 def _grid(pieces: Pieces, tree: Tree, name: str) -> LabelledMDP | None:
@@ -188,9 +213,12 @@ def _grid(pieces: Pieces, tree: Tree, name: str) -> LabelledMDP | None:
             **text,  # type: ignore[arg-type]
             **tables,  # type: ignore[arg-type]
         )
+    except ModelError as error:
+        for problem in error.problems:
+            pieces.report.add((*path, *problem.path), problem.message, problem.fix)
     except (ValueError, LookupError) as error:
         pieces.report.add(path, str(error), "mend the grid")
-        return None
+    return None
 
 
 def _start(pieces: Pieces, tree: Tree) -> dict[tuple[int, int], str]:

@@ -64,6 +64,9 @@ def gridworld(
     text = layout.strip()
     letters = set(text) - set("/\n\r\t ")
     grid = Grid.read(text, letters="".join(sorted(letters | {FREE, WALL})))
+    for what, named in (("rewards", rewards or {}), ("ends", ends)):
+        if strange := set(named) - letters:
+            raise ValueError(f"{what}: no cell of the map shows {min(strange)!r}")
     world = _World(
         grid,
         _share("slip", slip),

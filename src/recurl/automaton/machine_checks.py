@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from recurl.automaton.guards import overlap
@@ -87,13 +89,24 @@ def _check_stack(machine: Machine, rule: Rule, index: int, report: Report) -> No
 
 
 def _check_determinism(machine: Machine, report: Report) -> None:
-    for (i, first), (j, second) in combinations(enumerate(machine.rules), 2):
+    for i, j in sorted(_meeting(machine.rules)):
+        first, second = machine.rules[i], machine.rules[j]
         both_read = first.guard is not None and second.guard is not None
         names = (first.choice, second.choice)
         unnamed = names[0] == names[1] or (both_read and "" in names)
-        tops = first.top == second.top or "_" in (first.top, second.top)
-        if first.source == second.source and tops and unnamed and _alike(first, second):
-            _check_pair(machine, first, second, path=("rules", max(i, j)), report=report)
+        if unnamed and _alike(first, second):
+            _check_pair(machine, first, second, path=("rules", j), report=report)
+
+
+def _meeting(rules: Sequence[Rule]) -> Iterator[tuple[int, int]]:
+    """Pairs of rules of one state whose tops agree: of the same symbol, or one for any symbol."""
+    places: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, rule in enumerate(rules):
+        places[rule.source, rule.top].append(number)
+    for (source, top), mine in places.items():
+        yield from combinations(mine, 2)
+        if top != "_":
+            yield from ((min(p), max(p)) for p in product(mine, places.get((source, "_"), [])))
 
 
 def _alike(first: Rule, second: Rule) -> bool:

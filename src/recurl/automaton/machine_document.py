@@ -14,7 +14,8 @@ machine:
     - {from: up, to: down, choice: middle}     # nothing is read: an epsilon move
 ```
 
-Or from a grammar: `machine: {grammar: ..., end: LABEL, accept: 1, reject: 0, conflicts: agent}`.
+Or from a grammar, as in documents of grammars, with `end: LABEL`, `accept: 1`, `reject: 0`,
+`conflicts: agent` and `method: lr1` beside it where wanted; see `machine_of`.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from recurl.automaton.from_grammar import machine_of
 from recurl.automaton.machine import Machine, Rule, rule
 from recurl.errors import ModelError, RecurlError
 from recurl.grammar.document import read_grammar
-from recurl.grammar.pieces import Pieces
+from recurl.model.document.pieces import Pieces
 from recurl.model.document.tree import Tree
 from recurl.model.report import Path, Report
 
 KEYS = ("name", "start", "stack", "final", "labels", "exclusive", "otherwise", "rules")
 RULE_KEYS = ("from", "read", "top", "to", "push", "reward", "choice")
-GRAMMAR_KEYS = ("name", "grammar", "end", "accept", "reject", "conflicts")
+GRAMMAR_KEYS = ("name", "start", "terminals", "grammar")
+READING_KEYS = ("end", "accept", "reject", "conflicts", "method")
 
 
 def read_machine(tree: Tree, pieces: Pieces, path: Path) -> Machine | None:
@@ -75,13 +77,11 @@ def _rule(tree: Tree, pieces: Pieces, path: Path) -> Rule | None:
 
 
 def _from_grammar(tree: Tree, pieces: Pieces, path: Path) -> Machine | None:
-    fields = pieces.fields(tree, path, GRAMMAR_KEYS)
-    text = {
-        k: pieces.text(v, (*path, k)) for k, v in fields.items() if k not in ("grammar", "name")
-    }
+    fields = pieces.fields(tree, path, (*GRAMMAR_KEYS, *READING_KEYS))
+    text = {k: pieces.text(fields[k], (*path, k)) for k in READING_KEYS if k in fields}
     if pieces.report.problems:
         return None
-    kept = {k: v for k, v in fields.items() if k in ("grammar", "name")}
+    kept = {k: fields[k] for k in GRAMMAR_KEYS if k in fields}
     try:
         return machine_of(read_grammar(kept, Report()), text.pop("end", None), **text)
     except ModelError as error:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from recurl.automaton.guards import parse_guard
 from recurl.automaton.machine import Machine, Rule, rule
 from recurl.errors import DocumentError, ModelError, Problem
-from recurl.grammar.pieces import read_file
+from recurl.model.document.source import read_text
 
 _STATE = r"-?\w+"
 _NUMBER = r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?"
@@ -38,7 +38,7 @@ def load_reward_machine(path: str | os.PathLike[str]) -> Machine:
         DocumentError: With all problems and their lines.
     """
     file = os.fspath(path)
-    return read_reward_machine(read_file(file), os.path.splitext(os.path.basename(file))[0], file)
+    return read_reward_machine(read_text(file), os.path.splitext(os.path.basename(file))[0], file)
 
 
 def read_reward_machine(text: str, name: str = "machine", file: str = "<text>") -> Machine:
@@ -103,8 +103,8 @@ def _rules(
             continue
         source, target, single, double, constant, plain, other = match.groups()
         if other is not None:
-            message = f"{other} is no constant reward"
-            problems.append(Problem("", message, "use ConstantRewardFunction", (), number))
+            fix = "write ConstantRewardFunction and a number"
+            problems.append(Problem("", f"{other}(...) is no constant reward", fix, (), number))
         elif source not in finals:  # as published, what leaves a terminal state is ignored
             try:
                 guard = parse_guard(single if single is not None else double)

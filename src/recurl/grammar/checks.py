@@ -22,6 +22,8 @@ def check_grammar(grammar: Grammar, report: Report) -> None:
     if not grammar.rules:
         report.add(("rules",), "there are none", "write HEAD -> SYMBOLS [probability]")
         return
+    if "" in grammar.terminals:
+        report.add(("rules",), "a terminal is empty", "leave it out: an empty right side is a word")
     known = [*grammar.rules, *sorted(grammar.terminals)]
     if grammar.start not in grammar.rules:
         fix = report.hint(grammar.start, list(grammar.rules), "give it rules")

@@ -20,7 +20,8 @@ import os
 
 from recurl.errors import ModelError
 from recurl.grammar.grammar import Grammar
-from recurl.grammar.pieces import Pieces, read_document, read_file
+from recurl.model.document.pieces import Pieces
+from recurl.model.document.source import read_document, read_text
 from recurl.model.document.tree import Tree
 from recurl.model.report import Report
 
@@ -34,7 +35,7 @@ def load(path: str | os.PathLike[str]) -> Grammar:
         DocumentError: With all problems of the document and their lines.
     """
     file = os.fspath(path)
-    return loads(read_file(file), file)
+    return loads(read_text(file), file)
 
 
 def loads(text: str, file: str = "<text>") -> Grammar:
@@ -44,7 +45,13 @@ def loads(text: str, file: str = "<text>") -> Grammar:
         >>> loads("{recurl: 1, grammar: {W: ['W W [0.4]', '[0.6]']}}")
         <Grammar grammar: 1 nonterminal, 2 rules, 0 terminals>
     """
-    return read_document(text, read_grammar, file)
+
+    def make(tree: Tree, report: Report) -> Grammar:
+        if not Pieces(report).check_version(tree):
+            raise ModelError(report.problems)
+        return read_grammar(tree, report)
+
+    return read_document(text, make, file)
 
 
 def read_grammar(tree: Tree, report: Report) -> Grammar:
@@ -57,15 +64,12 @@ def read_grammar(tree: Tree, report: Report) -> Grammar:
     start = pieces.text(fields["start"], ("start",)) if "start" in fields else None
     terminals = pieces.words(fields.get("terminals", []), ("terminals",))
     rules = fields.get("grammar", "")
-    report.raise_any()
-    if isinstance(rules, str):
-        return Grammar.read(rules, name, start)
-    written = {
-        head: _choices(pieces, value, ("grammar", head))
-        for head, value in pieces.mapping(rules, ("grammar",)).items()
-    }
+    heads = {} if isinstance(rules, str) else pieces.mapping(rules, ("grammar",))
+    written = {head: _choices(pieces, tree, ("grammar", head)) for head, tree in heads.items()}
     report.raise_any()
     try:
+        if isinstance(rules, str):
+            return Grammar.read(rules, name, start, terminals=terminals)
         return Grammar(name, written, start, terminals=terminals)
     except ModelError as error:
         for problem in error.problems:

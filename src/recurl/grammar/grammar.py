@@ -101,7 +101,14 @@ class Grammar:
         report.raise_any()
 
     @classmethod
-    def read(cls, text: str, name: str = "grammar", start: str | None = None) -> Grammar:
+    def read(
+        cls,
+        text: str,
+        name: str = "grammar",
+        start: str | None = None,
+        *,
+        terminals: Iterable[str] = (),
+    ) -> Grammar:
         """A grammar from rules as text, one per line.
 
         Example:
@@ -114,9 +121,11 @@ class Grammar:
         try:
             lines = read_lines(text)
         except ValueError as error:
-            raise ModelError([Problem("rules", str(error), "mend the line")]) from None
+            problem = Problem("rules", str(error), "mend the line", ("rules",))
+            raise ModelError([problem]) from None
         grammar = cls.__new__(cls)
-        grammar._finish(name, _gathered(lines), start, set(), Report(f"grammar {name}: "))
+        report = Report(f"grammar {name}: ")
+        grammar._finish(name, _gathered(lines), start, set(terminals), report)
         return grammar
 
     @cached_property

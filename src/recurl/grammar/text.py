@@ -95,7 +95,10 @@ def read_lines(text: str) -> list[Line]:
         if bare.lstrip().startswith("|") and lines:
             lines[-1].bodies.extend(read_bodies(bare.lstrip()[1:]))
         else:
-            lines.append(read_line(bare, number))
+            try:
+                lines.append(read_line(bare, number))
+            except ValueError as error:
+                raise ValueError(f"line {number}: {error}") from None
     return lines
 
 

@@ -23,6 +23,7 @@ import recurl
 from recurl.errors import DocumentError, UnknownNameError
 from recurl.model import document
 from recurl.model.builder import Builder
+from recurl.model.document import source
 from recurl.model.rmdp import RMDP
 
 
@@ -321,7 +322,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     empty.write_bytes(b"")
     large = tmp_path / "large.yaml"
     large.write_bytes(b"recurl: 1\n")
-    monkeypatch.setattr(document, "_LARGEST", 8)
+    monkeypatch.setattr(source, "_LARGEST", 8)
     binary_error = "line 2: is no text in UTF-8 (save it as UTF-8)"
     for path, problem in [
         (tmp_path / "none.yaml", "cannot be read: no such file or directory (check the path)"),

@@ -6,10 +6,10 @@ document are found in one go. A misspelt key is read as the key that it resemble
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from recurl.model.builder import start_entries
+from recurl.model.document.pieces import Pieces, kind_of
 from recurl.model.numbers import to_float
 from recurl.model.report import Report, shown
 from recurl.model.spec import ActionSpec, ComponentSpec, EdgeSpec, ModelSpec
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from recurl.model.report import Path
     from recurl.model.spec import Number
 
-VERSION = "1"
 MODEL_KEYS = ("recurl", "name", "start", "numbers", "feature_names", "components")
 COMPONENT_KEYS = ("entries", "exits", "boxes", "vertices", "features", "labels")
 ACTION_KEYS = ("reward", "to")
@@ -48,71 +47,18 @@ def read_model(tree: Tree, report: Report) -> ModelSpec | None:
     return spec
 
 
-class _Reader:
-    """Reads trees; paths lead to where a tree stands."""
-
-    def __init__(self, report: Report) -> None:
-        self.report = report
-
-    # Pieces that occur in several places
-
-    def fields(self, tree: Tree, path: Path, known: tuple[str, ...]) -> dict[str, Tree]:
-        """The values of known keys; others are reported, and read as keys that they resemble."""
-        found: dict[str, Tree] = {}
-        for key, value in self.mapping(tree, path).items():
-            if key in known:
-                found[key] = value
-                continue
-            missing = [name for name in known if name not in tree]
-            fix = self.report.hint(key, missing, f"known keys: {', '.join(known)}")
-            self.report.add((*path, key), "there is no such key here", fix)
-            for name in missing:
-                if fix == f"did you mean {shown(name)}?":
-                    found.setdefault(name, value)
-        return found
-
-    def mapping(self, tree: Tree, path: Path) -> dict[str, Tree]:
-        if type(tree) is dict:
-            return tree
-        self.report.add(path, f"is {_kind(tree)}, not a mapping", "write KEY: VALUE")
-        return {}
-
-    def text(self, tree: Tree, path: Path) -> str:
-        if type(tree) is str or type(tree) is int:
-            return str(tree)
-        self.report.add(path, f"is {_kind(tree)}, not text", "write one word, in quotes if need be")
-        return "unreadable"
+class _Reader(Pieces):
+    """Reads trees of models."""
 
     def number(self, tree: Tree, path: Path) -> str:
         """The text of a number; whether it is one is seen later."""
         if type(tree) is str or type(tree) is int:
             return str(tree)
         fix = "write a decimal, an integer or a fraction such as 1/3"
-        self.report.add(path, f"is {_kind(tree)}, not a number", fix)
+        self.report.add(path, f"is {kind_of(tree)}, not a number", fix)
         return _UNREADABLE
 
-    def names(self, tree: Tree, path: Path) -> list[str]:
-        """A list of names; a single name may stand alone."""
-        if type(tree) is str or type(tree) is int:
-            return [str(tree)]
-        if type(tree) is not list:
-            self.report.add(path, f"is {_kind(tree)}, not a list of names", "write [NAME, NAME]")
-            return []
-        return [self.text(item, (*path, index)) for index, item in enumerate(tree)]
-
     # The model
-
-    def check_version(self, tree: Tree) -> bool:
-        if "recurl" not in tree:
-            message = "is no recurl document: the key `recurl` is missing"
-            self.report.add((), message, f"begin with `recurl: {VERSION}`", line=1)
-            return False
-        version = tree["recurl"]
-        if str(version) != VERSION:
-            message = f"format {shown(version)} is not known"
-            self.report.add(("recurl",), message, f"this version reads `recurl: {VERSION}`")
-            return False
-        return True
 
     def binary(self, tree: Tree) -> bool:
         if tree not in ("decimal", "binary"):
@@ -142,17 +88,13 @@ class _Reader:
             labels=self.texts(fields.get("labels", {}), (*path, "labels")),
         )
 
-    def texts(self, tree: Tree, path: Path) -> dict[str, str]:
-        pairs = self.mapping(tree, path)
-        return {name: self.text(value, (*path, name)) for name, value in pairs.items()}
-
     def features(self, tree: Tree, path: Path) -> dict[str, list[float]]:
         pairs = self.mapping(tree, path)
         return {name: self.floats(row, (*path, name)) for name, row in pairs.items()}
 
     def floats(self, tree: Tree, path: Path) -> list[float]:
         if type(tree) is not list:
-            self.report.add(path, f"is {_kind(tree)}, not a list", "write [NUMBER, NUMBER]")
+            self.report.add(path, f"is {kind_of(tree)}, not a list", "write [NUMBER, NUMBER]")
             return []
         return [self.float(item, (*path, index)) for index, item in enumerate(tree)]
 
@@ -221,12 +163,3 @@ class _Reader:
         prob = self.number(fields["p"], (*path, "p")) if "p" in fields else "1"
         reward = self.number(fields["reward"], (*path, "reward")) if "reward" in fields else None
         return prob, reward
-
-
-def _kind(tree: Any) -> str:
-    """What a value is, for people."""
-    if isinstance(tree, str):
-        return "text"
-    if isinstance(tree, dict | list):
-        return "a mapping" if isinstance(tree, dict) else "a list"
-    return json.dumps(tree)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recurl.model.document.reader import VERSION
+from recurl.model.document.pieces import VERSION
 
 _DECIMAL = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 _NUMBER_TEXT = rf"^\s*({_DECIMAL}|[+-]?[0-9]+/[0-9]+)\s*$"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from recurl.model.document.reader import VERSION
+from recurl.model.document.pieces import VERSION
 
 if TYPE_CHECKING:
     from recurl.model.spec import ActionSpec, ComponentSpec, EdgeSpec, ModelSpec, Number

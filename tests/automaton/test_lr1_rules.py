@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from tests.automaton.runs import verdicts
+from tests.grammar.words import random_grammar, words
+
+from recurl.automaton import machine_of
+from recurl.automaton.lr1_rules import LR1Rules
+from recurl.automaton.spelling import Spelling
+from recurl.grammar import Grammar
+from recurl.grammar.lr1 import Table
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_grammars_are_read_as_their_words_are_defined(seed: int) -> None:
+    grammar = random_grammar(np.random.default_rng(seed))
+    spelt = words(grammar, 4)
+    if not spelt:
+        return
+    free = not Table(grammar).conflicts
+    machine = machine_of(grammar, end="end", method="lr1", conflicts="error" if free else "agent")
+    for size in range(4):
+        for word in product("ab", repeat=size):
+            found = verdicts(machine, [*word, "end"], highest=7)
+            assert ("accepted" in found) == (word in spelt), word
+            assert not free or len(found) == 1, word
+
+
+def test_without_conflicts_nothing_is_left_to_the_agent() -> None:
+    table = Table(Grammar.read("E -> E '+' T | T\nT -> '(' E ')' | 'id'"))
+    rules = LR1Rules(table, Spelling(table.grammar, "end", 1, 0)).rules()
+    silent = [(r.source, r.top) for r in rules if r.guard is None]
+    assert silent
+    assert len(silent) == len(set(silent))
+    assert {r.choice for r in rules} == {"", "next"}
+    assert not {r.source for r in rules if r.guard is None} & {"ready"}
+
+
+def test_what_is_known_of_the_stack_is_worked_out_at_once() -> None:
+    # b closes A, A closes B, B closes S: one pop, and all else in the same move.
+    table = Table(Grammar.read("S -> S B | B\nB -> A\nA -> 'a'"))
+    rules = LR1Rules(table, Spelling(table.grammar, "end", 1, 0)).rules()
+    reading = [r for r in rules if r.guard is not None and r.target.startswith("read-a")]
+    assert {r.push for r in reading} == {()}
+    ends = [r for r in rules if r.source.startswith("read-a-A-0") and r.top == "s0"]
+    assert [r.target for r in ends] == ["ready"]
+
+
+def test_choices_are_named_after_what_they_do() -> None:
+    table = Table(Grammar.read("S -> S S | 'a' | A\nA -> 'a' | A"))
+    rules = LR1Rules(table, Spelling(table.grammar, "end", 1, 0)).rules()
+    named = {r.choice for r in rules} - {"", "next"}
+    assert named == {"shift a", "S -> S S", "S -> a", "S -> A", "A -> a", "A -> A"}
+    endless = Table(Grammar.read("S -> S | 'a'"))
+    rules = LR1Rules(endless, Spelling(endless.grammar, "end", 1, 0)).rules()
+    assert {r.choice for r in rules} - {"", "next"} == {"accept", "S -> S"}

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from recurl.model.document.pieces import Pieces
+from recurl.model.report import Report
+
+
+def test_pieces_are_read() -> None:
+    pieces = Pieces(Report())
+    assert pieces.fields({"a": "1"}, (), ("a", "b")) == {"a": "1"}
+    assert pieces.names("x y", ()) == ["x y"]
+    assert pieces.words("x y", ()) == pieces.words(["x", "y"], ()) == ["x", "y"]
+    assert pieces.texts({"a": "b", "c": 1}, ()) == {"a": "b", "c": "1"}
+    assert pieces.list(["a", {}], ()) == ["a", {}]
+    assert not pieces.report.problems
+
+
+def test_what_does_not_fit_is_reported() -> None:
+    pieces = Pieces(Report())
+    assert pieces.fields({"a": "1", "xyz": "2"}, (), ("a",)) == {"a": "1"}
+    assert pieces.text([], ("t",)) == "unreadable"
+    assert pieces.mapping([], ("m",)) == {}
+    assert pieces.list({}, ("l",)) == []
+    assert pieces.names({}, ("n",)) == pieces.words({}, ("w",)) == []
+    assert [str(problem).partition(" (")[0] for problem in pieces.report.problems] == [
+        "xyz: there is no such key here",
+        "t: is a list, not text",
+        "m: is a list, not a mapping",
+        "l: is a mapping, not a list",
+        "n: is a mapping, not a list of names",
+        "w: is a mapping, not a list of names",
+    ]
