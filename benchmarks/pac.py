@@ -1,11 +1,15 @@
-"""Learning with a guarantee: samples beside the plan, families of intervals, and a large model.
+"""Learning with a guarantee: what it claims, what it costs, and a large model.
 
-    python benchmarks/pac.py [vertices]
+    python benchmarks/pac.py [large | hold | samples] [vertices]
 
-First the robust bounds of one large random model from the counts of a number of draws of each pair,
-in seconds and memory. Then the samples that an interval of a given width takes, adaptively, by
-family of confidence sets, and what a plan made beforehand would take: means of a few seeds, delta
-0.05. Compile time apart.
+Three parts, all of them if none is named; compile time apart.
+
+- ``large``: the robust bounds of one large random model from the counts of a number of draws of
+  each pair, in seconds and memory.
+- ``hold``: 200 seeded repetitions on small models, delta 0.1: how often the optimum lay in the
+  interval at every look on the way, and the samples it took beside those of a plan.
+- ``samples``: the samples that an interval of a given width takes, adaptively, by family of
+  confidence sets, and what a plan made beforehand would take: means of a few seeds, delta 0.05.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
@@ -23,32 +28,72 @@ from recurl.learn.pac.intervals import FAMILIES, level_size
 from recurl.learn.pac.robust import RobustBounds
 
 SEEDS, DELTA, LEVEL = 5, 0.05, 20
+REPETITIONS, OFTEN = 200, 0.1
 GIGABYTE = 2**20  # in the kilobytes that the system counts memory in
-SMALL = {
-    "cloud, 0.1": (recurl.zoo.cloud(exits=1), 0.1),
-    "gambler p=0.3, 0.3": (recurl.zoo.gambler(p=0.3), 0.3),
-    "random model, 0.3": (
-        recurl.zoo.random_model(seed=3, components=2, nodes=4, kind="one_exit"),
-        0.3,
-    ),
-    "random model of 6 outcomes, 0.3": (
-        recurl.zoo.random_model(seed=3, components=2, nodes=8, kind="one_exit", successors=5),
-        0.3,
-    ),
+RANDOM = recurl.zoo.random_model(seed=3, components=2, nodes=4, kind="one_exit")
+MANY = recurl.zoo.random_model(seed=3, components=2, nodes=8, kind="one_exit", successors=5)
+MAP = recurl.zoo.spelunking(levels=("ox/or",), discount=0.7, start=(0, 0))
+SEEN: dict[str, Any] = {"steps": 6, "reward_bound": 1, "support": 2, "starts": 1}
+
+SMALL: dict[str, tuple[recurl.RMDP, float, dict[str, Any]]] = {
+    "cloud, 1 exit, 0.1": (recurl.zoo.cloud(exits=1), 0.1, {}),
+    "gambler p=0.3, 0.3": (recurl.zoo.gambler(p=0.3), 0.3, {}),
+    "random model, 0.3": (RANDOM, 0.3, {}),
+    "random model of 6 outcomes, 0.3": (MANY, 0.3, {}),
+    "cloud, 2 exits, 0.1": (recurl.zoo.cloud(), 0.1, {}),
+    "cloud, 2 exits, discounted, 0.05": (recurl.zoo.cloud(), 0.05, {"discount": 0.9}),
 }
+REPEATED: dict[str, tuple[recurl.RMDP, float, dict[str, Any]]] = {
+    "cloud, 1 exit, 0.1": (recurl.zoo.cloud(exits=1), 0.1, {}),
+    "spelunking on a 2 x 2 map, 2": (MAP, 2.0, {}),
+    "gambler p=0.3, 0.5": (recurl.zoo.gambler(p=0.3), 0.5, {}),
+    "random model, 0.5": (RANDOM, 0.5, {}),
+    "cloud, 2 exits, 0.5": (recurl.zoo.cloud(), 0.5, {}),
+    "cloud, 2 exits, discounted, 0.2": (recurl.zoo.cloud(), 0.2, {"discount": 0.9}),
+    "gambler p=0.25, any state, 1.5": (
+        recurl.zoo.gambler(p=0.25), 1.5, {**SEEN, "access": "generative"},
+    ),
+    "gambler p=0.25, episodes, 1.5": (
+        recurl.zoo.gambler(p=0.25), 1.5, {**SEEN, "access": "episodes"},
+    ),
+}  # fmt: skip
 
 
-def compare(name: str, model: recurl.RMDP, epsilon: float) -> None:
+def compare(name: str, model: recurl.RMDP, epsilon: float, options: dict[str, Any]) -> None:
     """Mean samples of each family, and the plan."""
-    print(f"{name:32}", end="", flush=True)
+    print(f"{name:34}", end="", flush=True)
     for family in FAMILIES:
         found = [
-            recurl.PACLearner(epsilon, DELTA, intervals=family, seed=seed).learn(model)
+            recurl.PACLearner(epsilon, DELTA, intervals=family, seed=seed, **options).learn(model)
             for seed in range(SEEDS)
         ]
         assert all(one.reached for one in found)
         print(f"{np.mean([one.samples for one in found]):16,.0f}", end="", flush=True)
-    print(f"{found[0].planned:22,}")
+    plan = found[0].planned
+    print(f"{'none' if plan is None else format(plan, ','):>22}")
+
+
+def repeat(name: str, model: recurl.RMDP, epsilon: float, options: dict[str, Any]) -> None:
+    """How often the claim held, at every look of a run."""
+    discount = options.get("discount")
+    asked = model if discount is None else recurl.discount_steps(model, discount)
+    truth = recurl.solve(asked, epsilon=1e-7)
+    held, samples = 0, []
+    for seed in range(REPETITIONS):
+        looks: list[bool] = []
+
+        def look(lower: float, upper: float, work: Any, looks: list[bool] = looks) -> None:
+            looks.append(lower <= truth.upper and truth.lower <= upper)
+
+        source = recurl.ModelEnv(model) if "access" in options else model
+        learner = recurl.PACLearner(epsilon, OFTEN, seed=seed, **options)
+        found = learner.learn(source, callback=look)
+        assert found.reached
+        held += all(looks)
+        samples.append(found.samples)
+    mean, plan = np.mean(samples), found.planned
+    part = "" if plan is None else f"{plan:>16,}{mean / plan:>12.2g}"
+    print(f"{name:34}{held / REPETITIONS:>10.3f}{mean:>14,.0f}{part}", flush=True)
 
 
 def bounds_of(model: recurl.RMDP) -> tuple[float, RobustBounds]:
@@ -78,12 +123,31 @@ def large(vertices: int) -> None:
     )
 
 
-def main() -> None:
-    large(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)
-    print(f"{'samples to a width of':32}", *(f"{family:>15}" for family in FAMILIES), end="")
+def hold() -> None:
+    """All repetitions."""
+    print(f"{REPETITIONS} repetitions, delta {OFTEN}", end="")
+    print(f"{'held':>17}{'samples':>14}{'plan':>16}{'part of it':>12}")
+    for name, (model, epsilon, options) in REPEATED.items():
+        repeat(name, model, epsilon, options)
+
+
+def samples() -> None:
+    """All families."""
+    print(f"{'samples to a width of':34}", *(f"{family:>15}" for family in FAMILIES), end="")
     print(f"{'plan':>22}")
-    for name, (model, epsilon) in SMALL.items():
-        compare(name, model, epsilon)
+    for name, (model, epsilon, options) in SMALL.items():
+        compare(name, model, epsilon, options)
+
+
+def main() -> None:
+    named = [word for word in sys.argv[1:] if not word.isdigit()]
+    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    if not named or "large" in named:
+        large(numbers[0] if numbers else 100_000)
+    if not named or "hold" in named:
+        hold()
+    if not named or "samples" in named:
+        samples()
 
 
 if __name__ == "__main__":

@@ -22,12 +22,35 @@ def test_cloud_is_learned(run: Run, run_json: RunJson) -> None:
 
 
 def test_several_exits(run_json: RunJson, run: Run) -> None:
-    data = run_json("pac", "cloud", "--discount", "0.5", "--epsilon", "1")
+    data = run_json("pac", "cloud", "--discount", "0.5", "--epsilon", "0.5")
     assert data["numbers"]["Discount"] == 0.5
     assert data["lower"] <= data["value"] <= data["upper"]
-    cut = run_json("pac", "cloud", "--drift", "4,0.15,9", "--epsilon", "2")
-    assert cut["lower"] <= -5.3425 <= cut["upper"]
-    assert "give a discount" in run("pac", "cloud", code=1).stderr
+    cut = run_json("pac", "cloud", "--drift", "4,0.15,9", "--epsilon", "1")
+    plain = run_json("pac", "cloud", "--epsilon", "0.3")
+    for found, width in ((cut, 1), (plain, 0.3)):
+        assert found["lower"] <= -5.34248 <= found["upper"]
+        assert found["upper"] - found["lower"] <= width
+        assert found["choices"]["T.u1"] == ["divide"]
+    assert "give a discount" in run("pac", "cloud", "--method", "plan", code=1).stderr
+
+
+def test_contradicted_assumptions_are_in_the_statement(run: Run) -> None:
+    done = run("pac", "cloud", "--drift", "1.2,0.15,9", "--epsilon", "8")
+    assert "Warning: under" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("access", ["generative", "episodes"])
+def test_a_model_as_an_environment(access: str, run_json: RunJson) -> None:
+    bounds = ("--steps", "6", "--reward-bound", "1", "--support", "2", "--starts", "1")
+    options = ("pac", "gambler", "p=0.25", "--access", access, *bounds, "--epsilon", "1.5")
+    short = run_json(*options, "--counts", "seen", "--most", "600")
+    whole = run_json(*options, "--counts", "seen")
+    assert not short["reached"]
+    assert whole["reached"]
+    assert whole["lower"] <= 3 <= whole["upper"]
+    assert whole["numbers"]["Access"] == access
+    assert any("may exist" in text for text in whole["unseen"])
 
 
 def test_counts_go_on_where_they_were(run_json: RunJson) -> None:
@@ -51,6 +74,8 @@ def test_counts_go_on_where_they_were(run_json: RunJson) -> None:
         (("--drift", "1,2"), "three numbers"),
         (("--drift", "1,2,a"), "float"),
         (("--counts", "nowhere/c"), "there is no folder"),
+        (("--access", "episode"), "Did you mean 'episodes'?"),
+        (("--access", "episodes"), "give `steps`"),
     ],
 )
 def test_a_wrong_option_is_a_usage_error(

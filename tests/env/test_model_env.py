@@ -156,3 +156,29 @@ def test_a_copy_goes_its_own_way() -> None:
     other.step(0)
     assert env.stack == (0,)
     assert env.model == other.model
+
+
+@pytest.mark.parametrize("observation", ["index", "onehot"])
+def test_a_run_begins_at_any_vertex_with_nothing_pending(observation: str) -> None:
+    model = recurl.zoo.cloud()
+    env = recurl.ModelEnv(model, observation)
+    env.reset(seed=0)
+    env.step(1)
+    for name in ("S.u3", "T.b3.u4", "H.b6.u7"):
+        vertex = model.find(name)
+        state = vertex if observation == "index" else np.eye(model.tables.n_vertices)[vertex]
+        shown, info = env.reset(options={"state": state})
+        np.testing.assert_array_equal(shown, state)
+        assert env.stack == ()
+        assert info["action_mask"].sum() == len(model.action_names(vertex))
+    *_, terminated, _, _ = env.step(0)
+    assert terminated
+
+
+def test_a_run_does_not_begin_where_nothing_can_be_done() -> None:
+    model = recurl.zoo.cloud()
+    with pytest.raises(ValueError, match="no vertex with actions"):
+        recurl.ModelEnv(model).reset(options={"state": model.find("T.u2")})
+    alike = recurl.ModelEnv(recurl.zoo.palindrome(), "features")
+    state, _ = alike.reset(seed=0)
+    alike.reset(options={"state": state})

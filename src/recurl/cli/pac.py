@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   recurl pac cloud exits=1 --epsilon 0.05 --delta 0.01
   recurl pac cloud exits=1 --method plan
+  recurl pac cloud --epsilon 0.05
   recurl pac cloud --discount 0.9 --epsilon 0.05
   recurl pac cloud --drift 4,0.15,9 --epsilon 2
-  recurl pac gambler --epsilon 0.01 --counts gambler.counts
+  recurl pac gambler --epsilon 0.1 --counts gambler.counts
+  recurl pac gambler p=0.25 --access episodes --steps 6 --reward-bound 1 --support 2 --epsilon 1
 """
 
 
@@ -37,10 +40,20 @@ def pac(
     steps: Annotated[
         float | None, typer.Option(help="Bound on the expected steps to leave a component.")
     ] = None,
+    reward_bound: Annotated[
+        float | None, typer.Option(help="Bound on rewards, in absolute value.")
+    ] = None,
     discount: Annotated[float | None, typer.Option(help="Discount of each step.")] = None,
     drift: Annotated[
         str | None, typer.Option(help="c_o,mu,b: assumptions without a discount.")
     ] = None,
+    access: Annotated[
+        str, typer.Option(help="'model', or as an environment: 'generative' or 'episodes'.")
+    ] = "model",
+    support: Annotated[
+        int | None, typer.Option(help="Most outcomes of a pair of an environment.")
+    ] = None,
+    starts: Annotated[int | None, typer.Option(help="Most starts of an environment.")] = None,
     counts: Annotated[
         Path | None, typer.Option(help="File for the counts; goes on from it if it exists.")
     ] = None,
@@ -52,29 +65,38 @@ def pac(
 
     The interval is right with probability 1 - delta.
 
-    The model is only drawn from. With --counts, sampling that was stopped goes on.
+    The model is only drawn from. With --access it is an environment of which nothing is known
+    but --steps, --reward-bound and --support. With --counts, sampling that was stopped goes on.
     """
     from recurl.cli.progress import Waiting
+    from recurl.env.model_env import ModelEnv
     from recurl.learn.pac.learner import PACLearner
 
     writable(counts)
+    found = read_model(model, parameters)
+    limit = None if most is None else int(most)
     try:
         learner = PACLearner(
             epsilon,
             delta,
             method,
             steps=steps,
+            reward_bound=reward_bound,
+            support=support,
+            starts=starts,
+            access=None if access == "model" else access,
             intervals=intervals,
             discount=discount,
             drift=_drift(drift),
             seed=seed,
         )
+        source = found if access == "model" else ModelEnv(found)
+        with Waiting(f"learning {found.name}") as waiting, warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # they are in the statement
+            callback = waiting.interval
+            learned = learner.learn(source, most=limit, checkpoint=counts, callback=callback)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    found = read_model(model, parameters)
-    limit = None if most is None else int(most)
-    with Waiting(f"learning {found.name}") as waiting:
-        learned = learner.learn(found, most=limit, checkpoint=counts, callback=waiting.interval)
     if json:
         print_json(_data(learned))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -51,7 +52,11 @@ class ModelEnv(gym.Env[Any, Any]):
     """
 
     # Gymnasium declares it as an attribute of instances.
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "human"], "render_fps": 4}  # noqa: RUF012
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": ["ansi", "human"],
+        "render_fps": 4,
+        "generative": True,
+    }
     action_space: spaces.Discrete
 
     def __init__(
@@ -80,9 +85,17 @@ class ModelEnv(gym.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin a run at a random start of the model."""
+        """Begin a run at a random start of the model.
+
+        Args:
+            seed: Seed of all randomness from now on.
+            options: With ``{"state": observation}`` the run begins at the vertex observed so
+                instead, with no call pending (see `recurl.env.protocol`, generative access).
+        """
         super().reset(seed=seed)
         vertex = self._walk.restart(self.np_random)
+        if options is not None and "state" in options:
+            vertex = self._walk.vertex = self._vertex(options["state"])
         self._last = None
         self._show()
         return self._encode(vertex), {"event": None, "action_mask": self._mask()}
@@ -95,6 +108,25 @@ class ModelEnv(gym.Env[Any, Any]):
         self._show()
         observation = self._encode(self._exit(step) if step.ended else self._walk.vertex)
         return observation, step.reward, step.ended, False, self._info(step)
+
+    def _vertex(self, observation: Any) -> int:
+        """The vertex of an observation."""
+        found = self._vertices.get(self._key(observation), [])
+        if len(found) != 1:
+            several = "several vertices look" if found else "no vertex with actions looks"
+            raise ValueError(f"{several} like {observation!r}: observe 'index' or 'onehot'")
+        return found[0]
+
+    def _key(self, observation: Any) -> bytes:
+        return np.asarray(observation, self.observation_space.dtype).tobytes()
+
+    @cached_property
+    def _vertices(self) -> dict[bytes, list[int]]:
+        """Vertices with actions by what is observed there."""
+        found: dict[bytes, list[int]] = {}
+        for vertex in np.flatnonzero(self.model.tables.states).tolist():
+            found.setdefault(self._key(self._encode(vertex)), []).append(vertex)
+        return found
 
     def _number(self, action: Any) -> int:
         count = self._walk.n_actions

@@ -12,6 +12,10 @@ An agent that ignores it sees an ordinary environment.
   never. Every action exists where there is none.
 - ``terminated`` ends the whole run, pending calls included; its event is None.
 
+Generative access is optional: ``reset(options={"state": observation})`` begins a run at a state
+that was observed, or announced by a call, with no call pending; ``metadata["generative"] = True``
+says that an environment does so.
+
 `check_recursive_env` plays and checks all of it.
 """
 

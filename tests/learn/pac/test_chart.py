@@ -11,6 +11,7 @@ import recurl
 from recurl.learn.pac.access import with_probabilities
 from recurl.learn.pac.atlas import Atlas
 from recurl.learn.pac.chart import chart
+from recurl.learn.pac.intervals import level_size
 from recurl.model.rmdp import RMDP
 
 
@@ -21,19 +22,11 @@ def explored(env: Any, samples: int) -> Atlas:
     state = atlas.begin(observation, info["action_mask"])
     for _ in range(samples):
         pair = int(random.choice(atlas.pairs_of[state]))
-        observation, reward, ended, _, info = env.step(atlas.pairs[pair].action)
-        if ended or info["event"] == "return":
-            atlas.leave(pair, reward)
-        if ended:
+        after = atlas.record(pair, env.step(atlas.pairs[pair].action))
+        if after is None:
             observation, info = env.reset()
-            state = atlas.begin(observation, info["action_mask"])
-            continue
-        target = atlas.visit(observation, info["action_mask"])
-        if info["event"] == "call":
-            atlas.call(pair, reward, target, info["exits"])
-        elif info["event"] is None:
-            atlas.step(pair, reward, target)
-        state = target
+            after = atlas.begin(observation, info["action_mask"])
+        state = after
     return atlas
 
 
@@ -57,7 +50,7 @@ def true_probabilities(found: RMDP, model: RMDP) -> np.ndarray:
 def test_a_discovered_model_is_worth_the_same(seed: int) -> None:
     # Random rewards tell transitions apart.
     model = recurl.zoo.random_model(seed=seed, components=3, nodes=3, kind="one_exit")
-    found = chart(explored(recurl.ModelEnv(model), 20_000), support=4).view
+    found = chart(explored(recurl.ModelEnv(model), 10_000), support=4, starts=1).view
     assert found.model.tables.n_vertices <= model.tables.n_vertices
     same = with_probabilities(found.model, true_probabilities(found.model, model))
     assert recurl.solve(same).value == pytest.approx(recurl.solve(model).value, abs=1e-6)
@@ -67,8 +60,8 @@ def test_states_not_stood_at_yet_have_a_place_holder() -> None:
     env = recurl.ModelEnv(recurl.zoo.gambler(p=0.25))
     atlas = Atlas(env)
     start = atlas.begin(0, np.ones(1, np.int8))
-    atlas.call(atlas.pairs_of[start][0], 1.0, start, (4,))
-    made = chart(atlas, support=1)
+    atlas.call(atlas.pairs_of[start][0], 1.0, start, [atlas.state(4)])
+    made = chart(atlas, support=1, starts=1)
     assert made.pair.tolist() == [0, -1]
     assert made.view.support.tolist() == [1, 2]
     assert made.view.counts.tolist() == [0, 0]
@@ -76,7 +69,21 @@ def test_states_not_stood_at_yet_have_a_place_holder() -> None:
 
 def test_shares_of_delta_add_up_to_less_than_one() -> None:
     model = recurl.zoo.cloud(exits=1)
-    made = chart(explored(recurl.ModelEnv(model), 5000), support=2)
+    made = chart(explored(recurl.ModelEnv(model), 5000), support=2, starts=1)
     first = np.unique(made.pair, return_index=True)[1]
     assert made.view.share[first].sum() < 1
     assert made.view.model.label(0) == "0"
+
+
+def test_the_start_is_the_first_discovery_where_it_is_random() -> None:
+    model = recurl.zoo.random_model(seed=1, components=2, nodes=3, entries=2, kind="one_exit")
+    atlas = explored(recurl.ModelEnv(model), 3000)
+    made = chart(atlas, support=3, starts=2)
+    first = np.unique(made.pair, return_index=True)[1]
+    level = atlas.start.level
+    assert made.start_failure == pytest.approx(0.5 / (level * (level + 1)))
+    assert made.view.share[first].sum() + 0.5 < 1
+    shown = {int(made.view.model.label(v)) for v in made.start.tolist()}
+    assert made.start_counts.sum() == level_size(level)
+    assert set(made.view.model.tables.starts.tolist()) == set(made.start.tolist())
+    assert shown == set(model.tables.starts.tolist())

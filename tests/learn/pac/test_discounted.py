@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import recurl
-from recurl.learn.pac.access import ModelAccess
-from recurl.learn.pac.discounted import learn_discounted, plan_discounted, radii
+from recurl.learn.pac.discounted import Discounted, learn_discounted, plan_discounted
 from recurl.learn.pac.one_exit import Task
 
 
@@ -26,7 +24,8 @@ def test_discounted_cloud_with_two_exits_at_a_twentieth(adaptive: bool) -> None:
     assert recurl.evaluate(learned.policy).value >= truth.lower - learned.loss
     assert learned.planned is not None
     if adaptive:
-        assert learned.samples < learned.planned
+        assert recurl.evaluate(learned.policy).value >= learned.lower - 1e-9
+        assert learned.samples < 1e-4 * learned.planned
     else:
         closeness = float(learned.numbers["Closeness of every pair (sum of differences)"])
         assert closeness * 8 / (1 - 0.9) ** 2 <= 0.05
@@ -37,7 +36,7 @@ def test_repetitions_hold_as_often_as_claimed() -> None:
     truth = recurl.solve(recurl.discount_steps(model, 0.5), epsilon=1e-7).value
     held = 0
     for seed in range(20):
-        found = learn_discounted(model, Task(2.0, 0.1, seed=seed), 0.5, adaptive=True)
+        found = learn_discounted(model, Task(0.3, 0.1, seed=seed), 0.5, adaptive=True)
         held += found.lower <= truth <= found.upper
     assert held >= 18
 
@@ -47,20 +46,14 @@ def test_the_plan_follows_the_bound() -> None:
     assert plan.closeness == pytest.approx(0.9 * 0.05 * 0.01 / 8)
 
 
-def test_radii_hold_the_truth() -> None:
-    model = recurl.zoo.random_model(seed=1, components=2, nodes=4)
-    access = ModelAccess(model, 2)
-    access.draw(np.full(model.tables.n_actions, 32))
-    access.level[:] = 1
-    begin = model.tables.transition_start
-    off = np.add.reduceat(np.abs(access.view().counts / 32 - model.tables.prob), begin[:-1])
-    for family in ("clopper-pearson", "weissman"):
-        assert (off <= radii(access, Task(0.1, 0.1, intervals=family))).all()
+def test_both_ends_are_asked_of_the_discounted_model() -> None:
+    model, frame = recurl.zoo.cloud(), Discounted(0.9)
+    assert frame.upper(model) == frame.lower(model) == recurl.discount_steps(model, 0.9)
 
 
 def test_counts_are_resumed(tmp_path: Path) -> None:
-    task = Task(2.0, 0.1, seed=3, checkpoint=tmp_path / "counts")
+    task = Task(0.5, 0.1, seed=3, checkpoint=tmp_path / "counts")
     first = learn_discounted(recurl.zoo.cloud(), task, 0.5, adaptive=True)
     second = learn_discounted(recurl.zoo.cloud(), task, 0.5, adaptive=True)
     assert second.samples == first.samples
-    assert (second.lower, second.upper) == (first.lower, first.upper)
+    assert second.upper - second.lower <= 0.5

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import recurl
-from recurl.learn.pac.drift import Drift, contradictions, learn_with_drift, paying
+from recurl.learn.pac.access import with_probabilities
+from recurl.learn.pac.drift import Cut, Drift, learn_with_drift, paying
 from recurl.learn.pac.one_exit import Task
 
 GOOD = Drift(height=4, fall=0.15, value=9)
 
 
 def test_senseless_assumptions_are_refused() -> None:
-    for wrong in ((0.5, 0.5, 1), (2, 0, 1), (2, 1.5, 1), (2, 0.5, 0)):
+    for wrong in ((0.5, 0.5, 1), (2, 0, 1), (2, 1.5, 1), (2, 0.5, 0), (float("inf"), 1, 1)):
         with pytest.raises(ValueError, match="c_o"):
             Drift(*wrong)
 
@@ -21,33 +25,97 @@ def test_cut_and_closeness_follow_their_formulas() -> None:
     drift = Drift(height=3, fall=0.5, value=2)
     k = drift.cut(0.1)
     assert k == 120
-    assert drift.closeness(0.1) == pytest.approx(0.1 / (2 * (3 * k**2 + 2 * 3 * k)))
+    change = 2 * (1 + 3) * (k**2 - 1) + 0.7 * (k - 1) / 2
+    assert drift.change(k, spread=0.7) == pytest.approx(change)
+    assert drift.closeness(0.1, spread=0.7) == pytest.approx(0.1 / change)
+
+
+def test_the_change_is_the_sum_over_all_steps() -> None:
+    """What a step of an eps-close model changes at most, added up step by step."""
+    drift, k, spread = Drift(height=3, fall=0.5, value=2), 7, 0.7
+    t = np.arange(3000)
+    each = (spread + 2 * drift.value * (1 + drift.height) * (t + 2)) / 2
+    assert ((1 - 1 / k) ** (t + 1) * each).sum() == pytest.approx(drift.change(k, spread))
 
 
 @pytest.mark.parametrize("k", [10, 100, 500])
 def test_paying_lanes_enclose_the_optimum(k: int) -> None:
     model = recurl.zoo.cloud()
     truth = recurl.solve(model).value
-    cut = recurl.discount_steps(model, 1 - 1 / k)
-    high, low = (recurl.solve(paying(cut, sign * 9), epsilon=0.01).value for sign in (1, -1))
-    assert low <= truth <= high
-    assert high - low <= 500 / k  # twice 9 for every level, at every step, that a cut would meet
+    frame = Cut(GOOD, k)
+    high, low = (recurl.solve(cut(model), epsilon=1e-3) for cut in (frame.upper, frame.lower))
+    assert low.lower <= truth <= high.upper
+    assert high.value - low.value <= 500 / k
 
 
-def test_the_optimum_of_cloud_without_a_discount() -> None:
-    learned = learn_with_drift(recurl.zoo.cloud(), Task(2.0, 0.05, seed=1), GOOD)
+def test_the_optimum_is_enclosed_even_where_levels_are_worth_all_of_b() -> None:
+    """A loss comes before a call. Paid at a cut as well, it would pull the upper end below 1.
+
+    Every vertex is worth 1 = b. Cut with 1/2: 1 after the call, 2 = 2 b inside it, and 1 before.
+    """
+    model = (
+        recurl.Builder("tight")
+        .component("A", entries="in", exits="out").box("c", "B")
+        .at("in").action("call", reward=-1).to("c")
+        .at("c.out").action("up", reward=1).to("out")
+        .component("B", entries="in", exits="out")
+        .at("in").action("go", reward=1).to("out")
+        .build()
+    )  # fmt: skip
+    frame = Cut(Drift(height=2, fall=0.5, value=1), 2)
+    high, low = (recurl.solve(cut(model), epsilon=1e-9).value for cut in (frame.upper, frame.lower))
+    assert high == pytest.approx(1)
+    assert low == pytest.approx(-1 / 2 + (-1 + (-1 + (1 + (-1 / 2 + 1 / 2)) / 2)) / 2)
+    lanes = recurl.discount_steps(model, 0.5)
+    into = paying(lanes, 99.0).tables.reward == 99
+    twice = with_probabilities(lanes, lanes.tables.prob, lanes.tables.reward + into)
+    assert recurl.solve(twice, epsilon=1e-9).value == pytest.approx(0.875)
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 10**6), st.sampled_from([3, 20]), st.sampled_from([0.01, 0.2]))
+def test_cut_values_of_close_models_differ_by_no_more_than_stated(
+    seed: int, k: int, closeness: float
+) -> None:
+    model = recurl.zoo.random_model(seed=seed % 4, components=2, nodes=3, exits=2)
+    t, random = model.tables, np.random.default_rng(seed)
+    prob = t.prob.copy()
+    for a in range(t.n_actions):
+        at = slice(t.transition_start[a], t.transition_start[a + 1])
+        other = random.dirichlet(np.ones(at.stop - at.start))
+        off = np.abs(other - prob[at]).sum()
+        prob[at] += min(closeness / off, 1.0) * (other - prob[at]) if off > 0 else 0
+    near = with_probabilities(model, prob)
+    assert np.add.reduceat(np.abs(prob - t.prob), t.transition_start[:-1]).max() <= closeness + 1e-9
+    steps = recurl.analyse(model).bound_everywhere
+    drift = Drift.of_steps(steps, float(np.abs(t.reward).max()))
+    spread = float(np.ptp(t.reward))
+    for cut in (Cut(drift, k).upper, Cut(drift, k).lower):
+        one, other = (recurl.solve(cut(m), epsilon=1e-4) for m in (model, near))
+        most = closeness * drift.change(k, spread)
+        assert max(one.lower - other.upper, other.lower - one.upper) <= most
+
+
+@pytest.mark.parametrize(("adaptive", "epsilon"), [(False, 1.0), (True, 0.7)])
+def test_the_optimum_of_cloud_without_a_discount(adaptive: bool, epsilon: float) -> None:
+    task = Task(epsilon, 0.05, seed=1)
+    learned = learn_with_drift(recurl.zoo.cloud(), task, GOOD, adaptive=adaptive)
     assert learned.warnings == ()
     assert learned.lower <= -5.34248 <= learned.upper
+    assert learned.upper - learned.lower <= (epsilon if adaptive else 2 * epsilon)
     assert learned.reached
-    assert learned.numbers["Cut length k"] == GOOD.cut(0.8)
+    assert float(learned.numbers["Cut length k"]) >= GOOD.cut(0.4 * epsilon)
+    assert learned.policy is not None
+    assert recurl.evaluate(learned.policy).value >= learned.lower
+    assert learned.loss == learned.upper - learned.lower
+    if adaptive:
+        assert learned.planned is not None
+        assert learned.samples < 1e-9 * learned.planned
 
 
-def test_wrong_assumptions_are_found_and_warned_of() -> None:
-    model = recurl.zoo.cloud()
-    assert contradictions(model, GOOD) == ()
-    assert any("c_o = 1.2" in text for text in contradictions(model, Drift(1.2, 0.15, 9)))
-    assert any("beyond b = 1" in text for text in contradictions(model, Drift(4, 0.15, 1)))
+def test_wrong_assumptions_are_warned_of_and_stated() -> None:
+    wrong = Drift(1.2, 0.15, 9)
     with pytest.warns(UserWarning, match="above c_o"):
-        found = learn_with_drift(model, Task(8.0, 0.05), Drift(1.2, 0.15, 9))
+        found = learn_with_drift(recurl.zoo.cloud(), Task(8.0, 0.05), wrong, adaptive=True)
     assert found.warnings
     assert "Warning: " in found.statement

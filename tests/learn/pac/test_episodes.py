@@ -1,62 +1,61 @@
-"""Learning from episodes, nothing known but bounds."""
+"""Learning from episodes."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
+from gymnasium.wrappers import TimeLimit
+from tests.learn.pac.foreign import Gamble
 
 import recurl
-from recurl.learn.pac.episodes import learn_by_episodes
-from recurl.learn.pac.learner import PACLearner
+from recurl.learn.pac.atlas import Atlas
+from recurl.learn.pac.episodes import Episodes
+from recurl.learn.pac.look import Look
 from recurl.learn.pac.one_exit import Task
 
-BOUNDS: dict[str, Any] = {"steps": 5, "reward_bound": 1, "support": 2}
+
+def test_every_step_of_every_episode_is_a_sample() -> None:
+    env = Gamble()
+    atlas = Atlas(env)
+    sampler = Episodes(env, atlas, seed=1)
+    sampler.more(None, 10**6)
+    assert atlas.samples == env.steps == 500
+    sampler.more(None, 10**6)
+    assert atlas.samples == env.steps == 700
+    assert atlas.start.total == env.resets
+    sampler.more(None, 800)
+    assert atlas.samples == 800
 
 
-def test_repetitions_hold_as_often_as_claimed() -> None:
-    model = recurl.zoo.gambler(p=0.25)
-    held = 0
-    for seed in range(10):
-        learner = PACLearner(1.5, 0.1, seed=seed, **BOUNDS)
-        found = learner.learn(recurl.ModelEnv(model))
-        assert found.reached
-        held += found.lower <= 3 <= found.upper
-    assert held >= 9
+def test_episodes_that_are_cut_begin_anew() -> None:
+    env = TimeLimit(Gamble(p=0.49), 3)
+    atlas = Atlas(env)
+    Episodes(env, atlas, seed=1).more(None, 10**6)
+    assert atlas.start.total >= 500 / 3
 
 
-def test_the_statement_says_what_was_not_seen() -> None:
-    found = PACLearner(0.1, 0.1, **BOUNDS).learn(
-        recurl.ModelEnv(recurl.zoo.gambler(p=0.25)), most=2000
-    )
-    assert not found.reached
-    assert found.samples == 2000
-    assert found.planned is None
-    assert any("outcomes of 2 pairs that may exist" in text for text in found.unseen)
-    assert found.numbers["States discovered"] == 3
-    assert found.policy is not None
-
-
-def test_a_choice_is_learned() -> None:
+def test_runs_go_where_the_upper_bound_is_best() -> None:
     model = (
         recurl.Builder("choice")
         .component("A", entries="in", exits="out")
-        .at("in").action("bad", reward=0).to("out")
+        .at("in").action("bad", reward=-1).to("out", 0.5).to("x", 0.5)
                  .action("good", reward=1).to("out", 0.5).to("x", 0.5)
-        .at("x").action("up", reward=1).to("out")
+        .at("x").action("up").to("out")
         .build()
     )  # fmt: skip
     env = recurl.ModelEnv(model)
-    found = PACLearner(0.5, 0.1, steps=2, reward_bound=1, support=2).learn(env)
-    assert found.lower <= 1.5 <= found.upper
-    assert found.policy is not None
-    assert found.policy.actions[0] == 1
-    assert found.model.label(0) == "0"
+    atlas, task = Atlas(env), Task(0.1, 0.1, 2.0, 1.0, support=2, starts=1)
+    sampler, look = Episodes(env, atlas, seed=1), None
+    for _ in range(7):
+        sampler.more(look, 10**6)
+        look = Look(atlas, task)
+        look.tighten()
+    bad, good = (atlas.pairs[p].total for p in atlas.pairs_of[atlas.state(0)])
+    assert good > 3 * bad
 
 
-def test_what_must_be_given_is_said() -> None:
-    env = recurl.ModelEnv(recurl.zoo.gambler(p=0.25))
-    with pytest.raises(ValueError, match="reward_bound"):
-        PACLearner().learn(env)
-    with pytest.raises(ValueError, match="models only"):
-        learn_by_episodes(env, Task(1, 0.1, 5, 1, checkpoint="x"), 2)
+def test_a_plan_is_played_until_it_is_fulfilled() -> None:
+    env = Gamble()
+    atlas = Atlas(env, lambda number, level: 40 * number + 1 if level == 1 else 10**9)
+    sampler = Episodes(env, atlas, seed=1)
+    assert not sampler.complete(100)
+    assert sampler.complete(10**5)
+    assert [sum(pair.looked) for pair in atlas.pairs] == [41, 81, 121]

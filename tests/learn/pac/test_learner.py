@@ -17,6 +17,7 @@ from recurl.learn.pac.learner import PACLearner
     [
         {"epsilon": 0}, {"epsilon": float("nan")}, {"delta": 0}, {"delta": 1}, {"steps": 0.5},
         {"discount": 1.0}, {"discount": 0.5, "drift": Drift(2, 0.5, 3)},
+        {"support": 0}, {"starts": 0}, {"reward_bound": -1},
     ],
 )  # fmt: skip
 def test_senseless_settings_are_refused(wrong: dict[str, Any]) -> None:
@@ -24,15 +25,28 @@ def test_senseless_settings_are_refused(wrong: dict[str, Any]) -> None:
         PACLearner(**wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"method": "adaptiv"}, {"intervals": "weisman"}])
+@pytest.mark.parametrize(
+    "wrong", [{"method": "adaptiv"}, {"intervals": "weisman"}, {"access": "episode"}]
+)
 def test_unknown_names_are_offered_close_ones(wrong: dict[str, Any]) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean"):
         PACLearner(**wrong)
 
 
-def test_several_exits_need_a_discount_or_assumptions() -> None:
+def test_a_plan_for_several_exits_needs_a_discount_or_assumptions() -> None:
     with pytest.raises(ModelError, match="discount"):
-        PACLearner().learn(recurl.zoo.cloud())
+        PACLearner(method="plan").learn(recurl.zoo.cloud())
+    adaptive = PACLearner(0.5, 0.1, seed=1).learn(recurl.zoo.cloud())
+    assert adaptive.lower <= -5.34248 <= adaptive.upper
+
+
+def test_methods_go_to_the_right_place() -> None:
+    cloud, drift = recurl.zoo.cloud(), Drift(4, 0.15, 9)
+    for method in ("plan", "adaptive"):
+        with_drift = PACLearner(4.0, 0.1, method, drift=drift).learn(cloud)
+        assert (with_drift.method, "Cut length k" in with_drift.numbers) == (method, True)
+        discounted = PACLearner(1.0, 0.1, method, discount=0.5).learn(cloud)
+        assert (discounted.method, discounted.numbers["Discount"]) == (method, 0.5)
 
 
 @pytest.mark.parametrize("method", ["plan", "adaptive"])

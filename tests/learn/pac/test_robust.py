@@ -8,40 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.learn.pac.members import known, member
 
 import recurl
 from recurl.learn.pac.access import ModelAccess, with_probabilities
 from recurl.learn.pac.adaptive import sets_of
 from recurl.learn.pac.intervals import FAMILIES, level_size
 from recurl.learn.pac.kernel import Sets
-from recurl.learn.pac.robust import RobustBounds
+from recurl.learn.pac.robust import RobustBounds, Starts
 from recurl.model.rmdp import RMDP
-from recurl.model.tables import Floats
-
-
-def member(sets: Sets, model: RMDP, random: np.random.Generator) -> Floats:
-    """Some distributions of the sets: from a corner, or part of the way to one."""
-    prob = sets.centre.copy()
-    begin = model.tables.transition_start
-    for a in range(model.tables.n_actions):
-        at = slice(begin[a], begin[a + 1])
-        order = random.permutation(at.stop - at.start)
-        if sets.radius[a] >= 2:
-            p = sets.low[at].copy()
-            for k in order:
-                p[k] += min(1 - p.sum(), sets.high[at][k] - p[k])
-        else:
-            p = sets.centre[at].copy()
-            more = min(sets.radius[a] / 2, 1 - p[order[0]])
-            p[order[0]] += more
-            for k in order[:0:-1]:
-                less = min(more, p[k])
-                p[k] -= less
-                more -= less
-        share = random.choice([1.0, random.random()])
-        prob[at] = share * p + (1 - share) * sets.centre[at]
-    return prob
-
 
 MODELS = [
     recurl.zoo.cloud(exits=1),
@@ -76,11 +51,6 @@ def test_every_model_of_the_sets_has_its_value_within_the_bounds(
     )
     assert recurl.evaluate(worst).value >= bounds.lower - 1e-9
     assert recurl.analyse(drawn).bound_everywhere <= (bounds.steps or 0) * (1 + 1e-6)
-
-
-def known(model: RMDP) -> Sets:
-    p, pairs = model.tables.prob, model.tables.n_actions
-    return Sets(p, p, p, np.full(pairs, 2.0), np.zeros(pairs))
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
@@ -126,3 +96,29 @@ def test_what_may_be_missing_widens_the_bounds_by_its_worth() -> None:
     bounds.tighten(sets._replace(missing=gone, low=low), 1e-12)
     # z = 0.9 + 0.1 * 21 = 3, y = 1 + x + z and x = 1 + (x + y) / 4, that is x = 2.5 + z / 2
     assert bounds.upper == pytest.approx(4)
+
+
+def test_starts_are_weighted_at_their_best_and_worst() -> None:
+    """Three starts worth 0, 1 and 4 with probabilities known to 0.1, and one that may exist."""
+    centre = np.array([0.5, 0.3, 0.2])
+    sets = Sets(centre - 0.1, centre + 0.1, centre, np.array([2.0]), np.array([0.0]))
+    starts, x = Starts(np.array([2, 0, 1], np.int32), sets), np.array([1.0, 4.0, 0.0])
+    assert starts.expectation(x, 9.0, 1.0) == pytest.approx(0.3 * 1 + 0.3 * 4)
+    assert starts.expectation(x, -9.0, -1.0) == pytest.approx(0.3 * 1 + 0.1 * 4)
+    ball = Starts(starts.vertices, sets._replace(radius=np.array([0.3])))
+    assert ball.expectation(x, 9.0, 1.0) == pytest.approx(0.3 * 1 + 0.35 * 4)
+    more = Starts(starts.vertices, sets._replace(missing=np.array([0.05])))
+    assert more.expectation(x, 9.0, 1.0) == pytest.approx(0.05 * 9 + 0.3 * 4 + 0.25 * 1)
+
+
+def test_a_start_that_is_not_known_widens_the_bounds() -> None:
+    model = recurl.zoo.gambler(p=0.25)
+    one = Sets(*(np.array([1.0]) for _ in range(3)), np.array([2.0]), np.array([0.0]))
+    sure = RobustBounds(model, 6.0, (-1.0, 1.0), starts=Starts(np.array([0], np.int32), one))
+    other = one._replace(low=np.array([0.9]), missing=np.array([0.1]))
+    unsure = RobustBounds(model, 6.0, (-1.0, 1.0), starts=Starts(np.array([0], np.int32), other))
+    for bounds in (sure, unsure):
+        bounds.tighten(known(model), 1e-12)
+    assert sure.upper == pytest.approx(3)
+    assert unsure.upper == pytest.approx(0.9 * 3 + 0.1 * 6)
+    assert unsure.lower == pytest.approx(0.9 * 3 - 0.1 * 6)

@@ -46,10 +46,15 @@ def with_probabilities(
     reward: Floats | None = None,
     *,
     labels: Mapping[int, str] | None = None,
+    start: Floats | None = None,
 ) -> RMDP:
-    """The same model with other probabilities, and perhaps other rewards and labels."""
+    """The same model with other probabilities, and perhaps other rewards, labels and starts."""
     t = model.tables
-    tables = t._replace(prob=prob, reward=t.reward if reward is None else reward)
+    tables = t._replace(
+        prob=prob,
+        reward=t.reward if reward is None else reward,
+        start_prob=t.start_prob if start is None else start,
+    )
     floats = (tables.start_prob, tables.prob, tables.reward, tables.transition_start)
     exact = ExactNumbers(None, None, None, floats=floats)
     described = model.labels if labels is None else labels
@@ -128,10 +133,10 @@ class ModelAccess:
             left[within] -= hits
             mass[within] -= t.prob[at]
 
-    def raise_levels(self, pairs: np.ndarray) -> None:
-        """Draw some pairs up to the size of their next level."""
+    def raise_levels(self, pairs: np.ndarray, by: int = 1) -> None:
+        """Draw some pairs up to the size of their next level, or a later one."""
         wanted = np.zeros(len(self.level), np.int64)
-        sizes = [level_size(j + 1) - level_size(j) for j in self.level[pairs].tolist()]
+        sizes = [level_size(j + by) - level_size(j) for j in self.level[pairs].tolist()]
         wanted[pairs] = sizes
         self.draw(wanted)
-        self.level[pairs] += 1
+        self.level[pairs] += by

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from recurl.model.tables import Floats
 
 Callback = Callable[[float, float, dict[str, float]], None]
+ENDLESS = 10**12
+"""Samples after which a run without a limit gives up, as on a model whose runs may not end."""
 _NEAR = 0.1
 
 
@@ -82,7 +84,8 @@ class Adaptive:
     def run(self, most: int | None = None, callback: Callback | None = None) -> None:
         """Sample until the interval is narrow, or the next round would take too many samples."""
         self._look()
-        while not self.reached and (most is None or self.access.samples < most):
+        most = ENDLESS if most is None else most
+        while not self.reached and self.access.samples < most:
             self.access.raise_levels(self._worthwhile())
             self._look()
             if callback is not None:

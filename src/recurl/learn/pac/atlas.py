@@ -7,7 +7,7 @@ exits' number is assumed; with one exit, values do not depend on how states are 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     import gymnasium as gym
 
 Outcome = tuple[str, int, int]
-"""("step", state, -1), ("call", entry, state after the return) or ("exit", 0, -1)."""
+"""("step", state, -1), ("call", entry, number of what follows its exits), ("exit", index, -1), and
+("end", 0, -1) if the run ends with calls pending. A run begins with ("start", state, -1)."""
+Size = Callable[[int, int], int]
+"""Samples at which pair number i is looked at for the j-th time."""
+
+
+def by_level(number: int, level: int) -> int:
+    """The sizes of the adaptive version: the same for all pairs."""
+    return level_size(level)
 
 
 @dataclass(slots=True)
@@ -31,6 +39,7 @@ class Pair:
     Attributes:
         state: The state.
         action: The environment's number of the action.
+        due: Samples at which the pair is looked at next.
         outcomes: Place of each outcome in the lists below.
         rewards: Reward of each outcome.
         counts: How often each was seen.
@@ -41,6 +50,7 @@ class Pair:
 
     state: int
     action: int
+    due: int = 0
     outcomes: dict[Outcome, int] = field(default_factory=dict)
     rewards: list[float] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
@@ -49,7 +59,7 @@ class Pair:
     total: int = 0
 
     def add(self, outcome: Outcome, reward: float) -> None:
-        """Count one sample; the pair is looked at when it reaches its next level."""
+        """Count one sample."""
         place = self.outcomes.setdefault(outcome, len(self.rewards))
         if place == len(self.rewards):
             self.rewards.append(reward)
@@ -61,9 +71,11 @@ class Pair:
             )
         self.counts[place] += 1
         self.total += 1
-        if self.total == level_size(self.level + 1):
-            self.level += 1
-            self.looked = self.counts.copy()
+
+    def look(self) -> None:
+        """Take over the counts."""
+        self.level += 1
+        self.looked = self.counts.copy()
 
 
 class Atlas:
@@ -71,77 +83,174 @@ class Atlas:
 
     Args:
         env: The environment; its observations name the states.
+        size: When pairs are looked at. The start has number 0, pairs count from 1.
+        several: Whether calls may have several exits. Then states with no call pending, where it
+            does not matter which exit ends the run, are kept apart from those within calls.
     """
 
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
+    def __init__(
+        self, env: gym.Env[Any, Any], size: Size = by_level, *, several: bool = False
+    ) -> None:
         if not isinstance(env.action_space, spaces.Discrete):
             raise ProtocolError(f"learning needs Discrete actions, not {env.action_space}")
-        self._space, self._n_actions = env.observation_space, int(env.action_space.n)
+        self.space, self._n_actions = env.observation_space, int(env.action_space.n)
+        self.size, self.several = size, several
         self._numbers: dict[Hashable, int] = {}
         self.observations: list[Any] = []
         self.pairs: list[Pair] = []
         self.pairs_of: list[list[int]] = []
-        self.starts: dict[int, int] = {}
+        self.start = Pair(-1, -1, size(0, 1))
         self.samples = 0
-        self._parent: list[int] = []
+        self.parent: list[int] = []
+        self.bottom: list[bool] = []
+        self.returns: dict[tuple[int, ...], int] = {}
+        self._depth = 0
 
-    def state(self, observation: Any) -> int:
+    @property
+    def starts(self) -> dict[int, int]:
+        """How often runs had begun at which state when last looked at, or so far if never."""
+        counts = self.start.looked if self.start.level else self.start.counts
+        counts = [*counts, *([0] * len(self.start.counts))]
+        return {state: counts[i] for (_, state, _), i in self.start.outcomes.items()}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair was looked at, and a run has stood at every state."""
+        looked = all(pair.level > 0 for pair in self.pairs)
+        return looked and self.start.level > 0 and all(self.pairs_of)
+
+    def exits_taken(self) -> tuple[list[set[int]], list[int]]:
+        """By component: exits that were taken, and how many there are by what calls announced."""
+        returns = list(self.returns)
+        taken: dict[int, set[int]] = {}
+        known: dict[int, int] = {}
+        for pair in self.pairs:
+            own = self.component(pair.state)
+            taken.setdefault(own, set())
+            for kind, target, after in pair.outcomes:
+                if kind == "exit":
+                    taken[own].add(target)
+                elif kind == "call":
+                    callee = self.component(target)
+                    known[callee] = max(known.get(callee, 1), len(returns[after]))
+        return list(taken.values()), [known.get(own, 1) for own in taken]
+
+    def exits_in_words(self) -> str:
+        """How many exits were discovered, and how many of them were taken."""
+        taken, known = self.exits_taken()
+        return f"{sum(known)} discovered, {sum(map(len, taken))} of them taken"
+
+    def flat(self, observation: Any) -> np.ndarray:
+        """An observation as an array of numbers."""
+        if isinstance(self.space, spaces.Discrete):
+            return np.array([observation], np.int64)
+        return np.asarray(spaces.flatten(self.space, observation))
+
+    def state(self, observation: Any, bottom: bool = False) -> int:
         """Number of a state; a new one has no pairs yet."""
-        key = spaces.flatten(self._space, observation)
-        name = np.asarray(key).tobytes()
+        name = (self.flat(observation).tobytes(), bottom and self.several)
         if name not in self._numbers:
             self._numbers[name] = len(self.observations)
             self.observations.append(observation)
+            self.bottom.append(name[1])
             self.pairs_of.append([])
-            self._parent.append(len(self._parent))
+            self.parent.append(len(self.parent))
         return self._numbers[name]
 
-    def visit(self, observation: Any, mask: np.ndarray | None) -> int:
-        """Number of a state at which a run stands: its pairs are known from now on."""
-        state = self.state(observation)
+    def visit(self, observation: Any, mask: np.ndarray | None, depth: int = 0) -> int:
+        """Number of a state at which a run stands: its pairs are known from now on.
+
+        Args:
+            observation: The observation.
+            mask: The actions that exist there.
+            depth: How many calls are pending.
+        """
+        self._depth = depth
+        state = self.state(observation, depth == 0)
         if not self.pairs_of[state]:
             legal = range(self._n_actions) if mask is None else np.flatnonzero(mask).tolist()
             for action in legal:
-                self.pairs_of[state].append(len(self.pairs))
-                self.pairs.append(Pair(state, int(action)))
+                self.new_pair(state, int(action))
         return state
+
+    def new_pair(self, state: int, action: int) -> Pair:
+        """A pair that nothing is known of yet."""
+        self.pairs_of[state].append(len(self.pairs))
+        self.pairs.append(Pair(state, action, self.size(len(self.pairs) + 1, 1)))
+        return self.pairs[-1]
 
     def begin(self, observation: Any, mask: np.ndarray | None) -> int:
         """The state at which a run starts."""
         state = self.visit(observation, mask)
-        self.starts[state] = self.starts.get(state, 0) + 1
+        self._count(self.start, 0, ("start", state, -1), 0.0)
+        self._join(next(iter(self.starts)), state)
         return state
+
+    def record(self, pair: int, result: tuple[Any, Any, bool, bool, dict[str, Any]]) -> int | None:
+        """Count what a step of the environment did; the state after it, None at the end."""
+        observation, reward, ended, _, info = result
+        if ended:
+            self._end(pair, float(reward))
+            return None
+        event, before = info.get("event"), self._depth
+        depth = before + {"call": 1, "return": -1}.get(event or "", 0)
+        target = self.visit(observation, info.get("action_mask"), depth)
+        if event == "return":
+            self.leave(pair, float(reward), int(info["exit"]))
+        elif event == "call":
+            after = [self.state(exit_seen, before == 0) for exit_seen in info["exits"]]
+            self.call(pair, float(reward), target, after)
+        else:
+            self.step(pair, float(reward), target)
+        return target
+
+    def _end(self, pair: int, reward: float) -> None:
+        if self._depth == 0:
+            self.leave(pair, reward)
+        elif self.several:
+            self._add(pair, ("end", 0, -1), reward)
+        else:
+            raise ProtocolError(
+                f"a run ended with {self._depth} calls pending: with one exit every call returns. "
+                "Learn with a discount, which allows it"
+            )
 
     def step(self, pair: int, reward: float, target: int) -> None:
         """Count a step within a component."""
         self._join(self.pairs[pair].state, target)
         self._add(pair, ("step", target, -1), reward)
 
-    def call(self, pair: int, reward: float, entry: int, exits: Sequence[Any]) -> None:
-        """Count a call, with the observations after its exits."""
-        if len(exits) != 1:
+    def call(self, pair: int, reward: float, entry: int, after: Sequence[int]) -> None:
+        """Count a call, with the states after its exits."""
+        if len(after) != 1 and not self.several:
             raise ProtocolError(
-                f"a call with {len(exits)} exits: episodes teach 1-exit models; models with more "
-                "can be learned with a discount, or with assumptions on drift"
+                f"a call with {len(after)} exits: learn with a discount, which allows several"
             )
-        after = self.state(exits[0])
-        self._join(self.pairs[pair].state, after)
-        self._add(pair, ("call", entry, after), reward)
+        for state in after:
+            self._join(self.pairs[pair].state, state)
+        number = self.returns.setdefault(tuple(after), len(self.returns))
+        self._add(pair, ("call", entry, number), reward)
 
-    def leave(self, pair: int, reward: float) -> None:
-        """Count an exit."""
-        self._add(pair, ("exit", 0, -1), reward)
+    def leave(self, pair: int, reward: float, index: int = 0) -> None:
+        """Count an exit, of the given index."""
+        self._add(pair, ("exit", index, -1), reward)
 
     def _add(self, pair: int, outcome: Outcome, reward: float) -> None:
-        self.pairs[pair].add(outcome, reward)
+        self._count(self.pairs[pair], pair + 1, outcome, reward)
         self.samples += 1
 
+    def _count(self, pair: Pair, number: int, outcome: Outcome, reward: float) -> None:
+        pair.add(outcome, reward)
+        if pair.total == pair.due:
+            pair.look()
+            pair.due = self.size(number, pair.level + 1)
+
     def _join(self, one: int, other: int) -> None:
-        self._parent[self.component(one)] = self.component(other)
+        self.parent[self.component(one)] = self.component(other)
 
     def component(self, state: int) -> int:
         """A state that stands for the component of a state."""
-        while self._parent[state] != state:
-            self._parent[state] = self._parent[self._parent[state]]
-            state = self._parent[state]
+        while self.parent[state] != state:
+            self.parent[state] = self.parent[self.parent[state]]
+            state = self.parent[state]
         return state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -57,10 +58,10 @@ class Guarantee:
             f"With probability {sure}, the optimum of {self.model.name} lies in "
             f"[{self.lower:.8g}, {self.upper:.8g}], width {self.upper - self.lower:.3g}",
             f"Asked for: {self.epsilon:g}" + ("" if self.reached else ", which was not reached"),
-            f"Learned value: {self.value:.8g}",
+            f"Learned value: {'none' if math.isnan(self.value) else f'{self.value:.8g}'}",
             f"Samples: {self.samples:,} ({self.method}){self._beside()}",
         ]
-        if self.policy is not None:
+        if self.policy is not None and self.loss < math.inf:
             lines.insert(3, f"The policy falls short of the optimum by at most {self.loss:.6g}")
         lines += [f"{name}: {_text(value)}" for name, value in self.numbers.items()]
         lines += [f"Never seen: {what}" for what in self.unseen]

@@ -80,12 +80,12 @@ def expectation(
         room[3, at] = 0.0 if i == last else sets.centre[i]
         count += 1
     largest = max(abs(room[0, 0]), abs(room[0, count - 1]))
-    total = _spread(room, count) if radius >= 2.0 else _shift(room, count, radius)
+    total = spread(room, count) if radius >= 2.0 else shift(room, count, radius)
     return sign * (total + 4.0 * (count + 2) * UNIT * largest)
 
 
 @numba.njit(cache=True, inline="always")
-def _spread(room: np.ndarray, count: int) -> float:
+def spread(room: np.ndarray, count: int) -> float:
     """Greatest expectation between least and greatest probabilities: the best get all they may."""
     rest = 1.0
     for k in range(count):
@@ -102,7 +102,7 @@ def _spread(room: np.ndarray, count: int) -> float:
 
 
 @numba.njit(cache=True, inline="always")
-def _shift(room: np.ndarray, count: int, radius: float) -> float:
+def shift(room: np.ndarray, count: int, radius: float) -> float:
     """Greatest expectation within an L1 ball: half the radius moves from the worst to the best."""
     more = min(0.5 * radius, 1.0 - room[3, 0])
     total = (room[3, 0] + more) * room[0, 0]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recurl.learn.pac.guarantee import Guarantee
 
 METHODS = ("adaptive", "plan")
+ACCESS = ("episodes", "generative")
 
 
 class PACLearner:
@@ -29,8 +30,10 @@ class PACLearner:
     - 1-exit models: ``method="plan"`` draws every pair as often as `recurl.learn.pac.plan` says and
       solves what was observed by the linear program; ``"adaptive"`` keeps a confidence set per pair
       and robust bounds, and draws where it matters.
+    - 1-exit environments: likewise, and what was never seen is counted in.
+    - Any model, adaptively: robust bounds by the certified solver.
     - Any model, discounted: with `discount`.
-    - Any model, undiscounted: with `drift`, assumptions on stack height and values.
+    - Any model under assumptions on stack height and values: with `drift`.
 
     Args:
         epsilon: Precision: half the width of the interval if planned, its width if adaptive.
@@ -40,6 +43,9 @@ class PACLearner:
             true model and all that are close. Not needed for a model that is at hand.
         reward_bound: Greatest reward in absolute value; needed where unseen outcomes are possible.
         support: Most outcomes that a pair of an environment may have.
+        starts: Most states at which an environment may start; as many as `support` if not given.
+        access: How an environment is sampled: ``"generative"``, by runs from any state, or
+            ``"episodes"``; if not given, by what the environment says that it can.
         intervals: Family of confidence sets: see `recurl.learn.pac.intervals`.
         discount: λ of step-wise discounting.
         drift: Assumptions (c_o, mu, b) on an undiscounted model with several exits.
@@ -63,6 +69,8 @@ class PACLearner:
         steps: float | None = None,
         reward_bound: float | None = None,
         support: int | None = None,
+        starts: int | None = None,
+        access: str | None = None,
         intervals: str = "clopper-pearson",
         discount: float | None = None,
         drift: Drift | None = None,
@@ -74,6 +82,12 @@ class PACLearner:
             raise UnknownNameError("way to learn", method, METHODS)
         if intervals not in FAMILIES:
             raise UnknownNameError("family of intervals", intervals, FAMILIES)
+        if access is not None and access not in ACCESS:
+            raise UnknownNameError("access", access, ACCESS)
+        if any(number is not None and number < 1 for number in (support, starts)):
+            raise ValueError(f"support and starts are at least 1, not {support}, {starts}")
+        if reward_bound is not None and not reward_bound >= 0:
+            raise ValueError(f"reward_bound must not be negative, it is {reward_bound}")
         if discount is not None and drift is not None:
             raise ValueError("a discount makes assumptions on drift needless: give one of both")
         if discount is not None and not 0 < discount < 1:
@@ -81,7 +95,8 @@ class PACLearner:
         if steps is not None and not steps >= 1:
             raise ValueError(f"steps bounds the expected steps of a run, it is not {steps}")
         self.epsilon, self.delta, self.method = epsilon, delta, method
-        self.steps, self.reward_bound, self.support = steps, reward_bound, support
+        self.steps, self.reward_bound = steps, reward_bound
+        self.support, self.starts, self.access = support, starts, access
         self.intervals, self.discount, self.drift, self.seed = intervals, discount, drift, seed
 
     def learn(
@@ -117,11 +132,11 @@ class PACLearner:
             most=most,
             checkpoint=checkpoint,
             callback=callback,
+            support=self.support,
+            starts=self.starts,
         )
         if not isinstance(source, RMDP):
-            from recurl.learn.pac.episodes import learn_by_episodes
-
-            return learn_by_episodes(source, task, self.support)
+            return self._learn_environment(source, task)
         if self.discount is not None:
             from recurl.learn.pac.discounted import learn_discounted
 
@@ -129,13 +144,25 @@ class PACLearner:
         if self.drift is not None:
             from recurl.learn.pac.drift import learn_with_drift
 
-            return learn_with_drift(source, task, self.drift)
-        _check_one_exit(source)
-        learn = learn_adaptively if self.method == "adaptive" else learn_planned
-        return learn(source, task)
+            return learn_with_drift(source, task, self.drift, adaptive=self.method == "adaptive")
+        if source.kind.one_exit:
+            return (learn_adaptively if self.method == "adaptive" else learn_planned)(source, task)
+        return self._learn_several_exits(source, task)
 
+    def _learn_environment(self, env: gym.Env[Any, Any], task: Task) -> Guarantee:
+        from recurl.learn.pac.explore import learn_environment
 
-def _check_one_exit(model: RMDP) -> None:
-    if not model.kind.one_exit:
-        fix = "give a discount, or assumptions on drift (c_o, mu, b)"
-        raise ModelError([Problem(model.name, "a component has several exits", fix)])
+        if self.drift is not None:
+            raise ValueError("assumptions on drift are for models: give a discount, or the model")
+        adaptive = self.method == "adaptive"
+        return learn_environment(
+            env, task, access=self.access, adaptive=adaptive, discount=self.discount
+        )
+
+    def _learn_several_exits(self, model: RMDP, task: Task) -> Guarantee:
+        from recurl.learn.pac.general import learn_general
+
+        if self.method == "adaptive":
+            return learn_general(model, task)
+        fix = "learn adaptively, give a discount, or assumptions on drift (c_o, mu, b)"
+        raise ModelError([Problem(model.name, "a plan for several exits needs more", fix)])

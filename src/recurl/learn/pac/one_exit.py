@@ -44,6 +44,8 @@ class Task:
         most: Samples after which to stop, None for no limit.
         checkpoint: File for the counts; sampling goes on from it where it exists.
         callback: Told of every interval on the way.
+        support: Most outcomes of a pair of an environment.
+        starts: Most starts of an environment; None for as many as `support`.
     """
 
     epsilon: float
@@ -55,6 +57,13 @@ class Task:
     most: int | None = None
     checkpoint: str | os.PathLike[str] | None = None
     callback: Callback | None = None
+    support: int | None = None
+    starts: int | None = None
+
+
+def endless(gap: float) -> tuple[str, ...]:
+    """What an interval without ends says."""
+    return () if np.isfinite(gap) else ("the data do not rule out a policy that never ends",)
 
 
 def learned_model(access: ModelAccess) -> RMDP:
@@ -145,10 +154,10 @@ def draw_plan(access: ModelAccess, plan: Plan, task: Task) -> None:
         save_counts(task.checkpoint, access)
 
 
-def planned_total(model: RMDP, task: Task) -> int | None:
+def total_or_none(plan: Callable[[], Plan]) -> int | None:
     """Samples that a plan would take; None where it has no answer."""
     try:
-        return plan_one_exit(model, task)[0].total
+        return plan().total
     except (NotProperError, LimitError):
         return None
 
@@ -177,7 +186,7 @@ def learn_adaptively(model: RMDP, task: Task) -> Guarantee:
         delta=task.delta,
         reached=run.reached,
         samples=access.samples,
-        planned=planned_total(model, task),
+        planned=total_or_none(lambda: plan_one_exit(model, task)[0]),
         method="adaptive",
         numbers={
             f"Bound K on expected steps, {known}": np.inf if bounds.steps is None else bounds.steps,
@@ -186,6 +195,7 @@ def learn_adaptively(model: RMDP, task: Task) -> Guarantee:
             "Rounds": float(access.round),
         },
         unseen=unseen(access.view()),
+        warnings=endless(bounds.upper - bounds.lower),
     )
 
 

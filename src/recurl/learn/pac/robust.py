@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,29 @@ if TYPE_CHECKING:
 _SWEEPS = 20_000
 
 
+class Starts(NamedTuple):
+    """Where runs start, as far as it is known.
+
+    Attributes:
+        vertices: The starts that were seen.
+        sets: The distributions over them that the data allow, as those of a single pair.
+    """
+
+    vertices: Ints
+    sets: Sets
+
+    def expectation(self, x: Floats, beyond: float, sign: float) -> float:
+        """Greatest (sign 1) or least (-1) value; a start never seen is worth ``beyond``."""
+        own, more = self.sets, bool(self.sets.missing[0] > 0)
+        worth = np.append(x[self.vertices], [beyond] * more)
+        low, centre = (np.append(part, [0.0] * more) for part in (own.low, own.centre))
+        room = np.stack([sign * worth, low, np.append(own.high, own.missing[:more]), centre])
+        room = np.ascontiguousarray(room[:, np.argsort(-room[0], kind="stable")])
+        if own.radius[0] >= 2:
+            return sign * float(kernel.spread(room, len(worth)))
+        return sign * float(kernel.shift(room, len(worth), own.radius[0]))
+
+
 class RobustBounds:
     """Upper and lower bounds on the values of a 1-exit model whose distributions lie in sets.
 
@@ -30,6 +53,7 @@ class RobustBounds:
         steps: K, a bound on the expected steps from any vertex to the exit of its component; None
             to find one from the sets, as soon as they allow it.
         rewards: Least and greatest reward there may be; None for those of the model.
+        starts: Where runs start; None for the distribution of the model.
 
     Example:
         The sets of exactly known probabilities give the value itself:
@@ -49,9 +73,11 @@ class RobustBounds:
         model: RMDP,
         steps: float | None = None,
         rewards: tuple[float, float] | None = None,
+        *,
+        starts: Starts | None = None,
     ) -> None:
         t = model.tables
-        self.model, self.steps = model, steps
+        self.model, self.steps, self.starts = model, steps, starts
         own = (float(t.reward.min(initial=0.0)), float(t.reward.max(initial=0.0)))
         self.rewards = own if rewards is None else rewards
         self.above = np.where(t.states, math.inf, 0.0)
@@ -78,8 +104,13 @@ class RobustBounds:
     def _at_start(self, x: Floats, direction: float) -> float:
         if not np.isfinite(x).all():
             return direction
-        value = self.model.start_value(x)
-        return value + math.copysign(1e-15 * float(np.abs(x).max()), direction)
+        sign = math.copysign(1.0, direction)
+        if self.starts is None:
+            value = self.model.start_value(x)
+        else:
+            beyond = self.rewards[1 if sign > 0 else 0] * (self.steps or 0.0)
+            value = self.starts.expectation(x, beyond, sign)
+        return value + sign * 1e-14 * float(np.abs(x).max())
 
     @property
     def bounded(self) -> bool:

@@ -39,20 +39,21 @@ def _lines(view: View) -> Iterator[str]:
     total = np.add.reduceat(view.counts, t.transition_start[:-1])
     known = (view.support == 1) & (np.diff(t.transition_start) == 1)
     never = np.flatnonzero((total == 0) & ~known).tolist()
-    yield from _line("pair", " without a sample", [_pair(model, a) for a in never])
+    yield from line("pair", " without a sample", [_pair(model, a) for a in never])
     pair = np.repeat(np.arange(t.n_actions), np.diff(t.transition_start))
     seen = (view.counts > 0) | known[pair]
     absent = np.flatnonzero(~seen & (total[pair] > 0)).tolist()
     names = [
         f"{_pair(model, int(pair[i]))} to {model.vertex_name(int(t.target[i]))}" for i in absent
     ]
-    yield from _line("outcome", "", names)
+    yield from line("outcome", "", names)
     sampled = seen | (total[pair] == 0)
     exits = np.setdiff1d(np.flatnonzero(t.vertex_kind == EXIT), t.target[sampled]).tolist()
-    yield from _line("exit", "", [model.vertex_name(v) for v in exits])
+    yield from line("exit", "", [model.vertex_name(v) for v in exits])
 
 
-def _line(what: str, more: str, names: Sequence[str]) -> Iterator[str]:
+def line(what: str, more: str, names: Sequence[str]) -> Iterator[str]:
+    """Things of a kind, counted, the first few by name; nothing if there are none."""
     if names:
         rest = f", ... and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         plural = "s" if len(names) > 1 else ""
