@@ -1,10 +1,11 @@
 """What each option is worth: steps until the greedy policy is within 1 % of the certified optimum.
 
-    python benchmarks/presets.py [seeds]
+    python benchmarks/presets.py [seeds] [model ...]
 
 Prints a table for docs/learning.md: for each model the median over seeds of the steps at which the
 exact value of the greedy policy first comes within 1 % of the optimum, and in brackets of those
-from which on it stays there until the end; "-" if more than half of the seeds never do.
+from which on it stays there until the end; "-" if more than half of the seeds never do, and then
+the median of the best values that they came to.
 """
 
 from __future__ import annotations
@@ -15,24 +16,43 @@ from typing import Any
 import numpy as np
 
 import recurl
-from recurl.learn.schedules import harmonic
+from recurl.learn.schedules import harmonic, power
 from recurl.model.rmdp import RMDP
 from recurl.policy import Policy
 
 MODELS: dict[str, tuple[RMDP, float, int]] = {
     "cloud": (recurl.zoo.cloud(), 0.02, 50_000),
     "cloud, 1-exit": (recurl.zoo.cloud(exits=1), 0.02, 50_000),
+    "gambler": (recurl.zoo.gambler(), 0.1, 50_000),
+    "epidemic": (recurl.zoo.epidemic(), 0.1, 50_000),
+    "and_or": (recurl.zoo.and_or(), 0.1, 50_000),
     "spelunking": (recurl.zoo.spelunking(0.5, -2, -5), 0.2, 200_000),
+    "letter_world": (recurl.zoo.letter_world(), 0.1, 200_000),
     "stack_matters": (recurl.zoo.stack_matters(), 0.1, 200_000),
+    "leaky_pfa": (recurl.zoo.leaky_pfa(), 0.1, 200_000),
+    "office": (recurl.zoo.office(), 0.1, 200_000),
+    "taxi": (recurl.zoo.taxi(), 0.1, 200_000),
+    "random, 2 exits": (recurl.zoo.random_model(1, 4, 20), 0.1, 200_000),
+    "brackets": (recurl.zoo.brackets(), 0.1, 200_000),
+    "frozen_lake": (recurl.zoo.frozen_lake(), 0.1, 200_000),
+    "battery, C.T/S..": (recurl.zoo.battery("C.T/S..", 1), 0.1, 200_000),
     "battery": (recurl.zoo.battery(), 0.1, 200_000),
+    "palindrome": (recurl.zoo.palindrome(), 0.1, 200_000),
 }
+"""Models, with the constant step size of the paper's version and the steps that are watched."""
+
 OPTIONS: dict[str, dict[str, Any]] = {
     "paper": {},
     "visit-count steps": {"step_size": harmonic(offset=10)},
     "replay": {"replay": 8},
     "inheritance": {"inherit": 50},
-    "steps and replay": {"step_size": harmonic(offset=10), "replay": 8},
-    "swift: all three": {"preset": "swift", "step_size": None},
+    "grain": {"grain": 32},
+    "swift: all four": {"preset": "swift", "step_size": None},
+    "swift, exploring n^-1/4": {
+        "preset": "swift",
+        "step_size": None,
+        "exploration": power(0.25, last=0.1),
+    },
 }
 
 
@@ -58,30 +78,30 @@ def first_and_last(good: np.ndarray, every: int) -> tuple[float, float]:
 
 
 def cell(model: RMDP, optimum: float, steps: int, settings: dict[str, Any], seeds: int) -> str:
-    every, both = steps // 100, []
+    every, both, best = steps // 100, [], []
     for seed in range(seeds):
         values = watch(model, steps, every, {**settings, "seed": seed})
         good = values >= optimum - 0.01 * abs(optimum)
         both.append(first_and_last(good, every))
+        best.append(values.max())
     first, stays = np.median(np.array(both), axis=0)
-    return f"{_text(first)} ({_text(stays)})"
+    if not np.isfinite(first):
+        return f"- ({np.median(best):.4g})"
+    return f"{first:,.0f} ({stays:,.0f})" if np.isfinite(stays) else f"{first:,.0f} (-)"
 
 
-def _text(steps: float) -> str:
-    return f"{steps:,.0f}" if np.isfinite(steps) else "-"
-
-
-def main(seeds: int = 10) -> None:
-    print("| model | " + " | ".join(OPTIONS) + " |")
-    print("| --- |" + " --- |" * len(OPTIONS))
-    for name, (model, step_size, steps) in MODELS.items():
+def main(seeds: int = 10, *names: str) -> None:
+    print("| model | optimum | " + " | ".join(OPTIONS) + " |")
+    print("| --- | --- |" + " --- |" * len(OPTIONS))
+    for name in names or MODELS:
+        model, step_size, steps = MODELS[name]
         optimum = recurl.solve(model, epsilon=1e-4).value
         base = {"step_size": step_size, "exploration": 0.1, "episode_limit": 200}
         cells = [
             cell(model, optimum, steps, {**base, **option}, seeds) for option in OPTIONS.values()
         ]
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+        print(f"| {name} | {optimum:.4g} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10, *sys.argv[2:])

@@ -71,7 +71,7 @@ def c_rate(model: RMDP, folder: Path, steps: int = STEPS) -> float | None:
 
 
 def c_input(model: RMDP, steps: int) -> str:
-    t, w = model.tables, world_of(model.tables)
+    t, w = model.tables, world_of(model.tables, model.tables.action_start[:-1])
     numbers = [t.n_vertices, t.n_actions, t.n_transitions, t.n_boxes, t.n_components]
     numbers += [int(w.start[0]), t.start_component, steps, PAPER["episode_limit"]]
     rates = [PAPER["step_size"], PAPER["exploration"], PAPER["quantum"]]

@@ -13,6 +13,8 @@ def test_actions_margins_and_visits(run: Run, run_json: RunJson) -> None:
     assert (first["vertex"], first["action"]) == ("u1", "divide")
     assert 1 < first["margin"] < 4
     text = run("explain", "a").stdout
-    assert "S with u4 0" in text
+    assert "In component S (learned from" in text
+    assert "where all exits are worth the same" in text
+    assert "where it is better to leave through u7 by 0." in text
     assert "only choice" in text
     assert "no run with seed 7" in run("explain", "a", "--seed", "7", code=2).stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,22 @@ from recurl.solving.evaluate import evaluate
 from recurl.zoo import cloud
 
 from .conftest import Run, RunJson
+
+STAY = """
+recurl: 1
+name: stay
+start: A
+components:
+  A:
+    entries: [in]
+    exits: [out]
+    vertices:
+      in:
+        go: {to: room}
+      room:
+        stay: {to: room}
+        leave: {reward: -1, to: out}
+"""
 
 
 def test_runs_are_those_of_the_library(run_json: RunJson, tmp_path: Path) -> None:
@@ -39,12 +56,41 @@ def test_a_resumed_run_is_one_run(run: Run, tmp_path: Path) -> None:
 
 def test_nonsense_is_refused(run: Run) -> None:
     assert "algorithm" in run("learn", "cloud", "--algorithm", "sarsa", code=2).stderr
-    assert "positive" in run("learn", "cloud", "--steps", "0", code=2).stderr
+    for steps in ("0", "nan", "inf"):
+        assert "positive" in run("learn", "cloud", "--steps", steps, code=2).stderr
     assert "no runs" in run("learn", "cloud", "--out", "none", "--resume", code=2).stderr
     run("learn", "cloud", "--steps", "10", "--out", "a")
     assert "--resume" in run("learn", "cloud", "--steps", "10", "--out", "a", code=2).stderr
     other = run("learn", "gambler", "--steps", "10", "--out", "a", "--resume", code=2)
     assert "another model" in other.stderr
+
+
+def test_a_full_memory_is_one_error_and_what_was_learned_is_kept(
+    run: Run, run_json: RunJson
+) -> None:
+    given = ("--preset", "paper", "--quantum", "1e-9", "--memory", "2e5", "--out", "a")
+    told = run("learn", "stack_matters", "--steps", "1e6", *given, code=1).stderr
+    assert "contexts" in told
+    assert "quantum of" in told
+    [row] = run_json("evaluate", "a")["runs"]
+    assert 0 < row["learned"] < 1_000_000
+    assert row["value"] <= 43 / 55 + 1e-9
+
+
+def test_a_policy_that_never_ends_is_reported(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "stay.yaml").write_text(STAY)
+    told = run("learn", "stay.yaml", "--exploration", "0", "--steps", "1000", "--out", "a")
+    assert "100% of the test episodes never ended" in " ".join(told.stdout.split())
+
+
+def test_damaged_settings_are_one_error(run: Run, tmp_path: Path) -> None:
+    run("learn", "cloud", "--steps", "10", "--out", "a")
+    (tmp_path / "a" / "seed-0.ckpt").unlink()
+    asked = json.loads((tmp_path / "a" / "run.json").read_text())
+    for settings in ({"nonsense": 1}, {"quantum": -1}, {"quantum": "x"}):
+        (tmp_path / "a" / "run.json").write_text(json.dumps({**asked, "settings": settings}))
+        told = run("learn", "cloud", "--steps", "20", "--out", "a", "--resume", code=1).stderr
+        assert "run.json" in told
 
 
 def test_networks_learn_by_the_same_verb(run: Run, run_json: RunJson, tmp_path: Path) -> None:

@@ -43,8 +43,41 @@ class Browser:
     def text(self, identifier: str) -> str:
         return str(self.run(f"return document.getElementById('{identifier}').textContent"))
 
+    def _element(self, identifier: str) -> str:
+        wanted = {"using": "css selector", "value": f"#{identifier}"}
+        found = self._send(f"/{self._session}/element", wanted)
+        return f"/{self._session}/element/{next(iter(found.values()))}"
+
     def click(self, identifier: str) -> None:
-        self.run(f"document.getElementById('{identifier}').click()")
+        """A click of the mouse: refused if something else lies above."""
+        self._send(f"{self._element(identifier)}/click", {})
+
+    def press(self, identifier: str, keys: str) -> None:
+        """Keys pressed while an element has the focus."""
+        self._send(f"{self._element(identifier)}/value", {"text": keys})
+
+    def drag(self, identifier: str, share: float) -> None:
+        """Press the mouse in the middle of an element and release it at a share of its width."""
+        width, height = self.run(
+            f"const box = document.getElementById('{identifier}').getBoundingClientRect();"
+            "return [box.width, box.height]"
+        )
+        element = self._element(identifier).rpartition("/")[2]
+        here = {"element-6066-11e4-a52e-4f735466cecf": element}
+        moves = [
+            {"type": "pointerMove", "origin": here, "x": 0, "y": 0, "duration": 0},
+            {"type": "pointerDown", "button": 0},
+            {
+                "type": "pointerMove",
+                "origin": here,
+                "x": round((share - 0.5) * (width - height)),
+                "y": 0,
+                "duration": 50,
+            },
+            {"type": "pointerUp", "button": 0},
+        ]
+        mouse = {"type": "pointer", "id": "mouse", "actions": moves}
+        self._send(f"/{self._session}/actions", {"actions": [mouse]})
 
     def wait_for(self, script: str) -> None:
         for _ in range(100):

@@ -41,6 +41,9 @@ def test_a_file_is_one_experiment_per_model(tmp_path: Path) -> None:
         ("{models: {cloud: }, methods: {a: }}", "how many steps"),
         ("{models: {cloud: }, steps: 10}", "steps, seeds and methods"),
         ("{models: [", "study.yaml"),
+        ("{models: {../cloud: {zoo: cloud}}, methods: {a: }, steps: 10}", "a name is made of"),
+        ("{models: {cloud: }, methods: {a/b: }, steps: 10}", "a name is made of"),
+        ("{models: {cloud: }, methods: {a: {alhpa: 1}}, steps: 10}", "Did you mean 'alpha'"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, message: str) -> None:

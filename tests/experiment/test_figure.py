@@ -2,16 +2,49 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from recurl.experiment.figure import draw_figure, save_figure
-from recurl.experiment.study import Study
+from recurl.experiment.study import Optimum, Study
 
 
 def test_a_panel_has_our_lines_the_published_ones_and_the_optimum(study: Study) -> None:
     (axes,) = draw_figure([study]).axes
-    styles = [line.get_linestyle() for line in axes.lines]
-    assert styles == ["-", "--", "-", "--", "-", ":"]
+    labels = [str(line.get_label()) for line in axes.lines]
+    ours = [method.label for method in study.experiment.methods]
+    assert labels[:5] == [ours[0], "published", ours[1], "published", ours[2]]
+    assert labels[5].startswith("certified optimum")
     assert axes.lines[-1].get_ydata()[0] == study.optimum.value  # type: ignore[index]
     assert len(axes.collections) == 3
+    assert [line.is_dashed() for line in axes.lines] == [False, True, False, True, False, True]
+
+
+def test_lines_and_shades_are_mean_and_percentiles(study: Study) -> None:
+    (axes,) = draw_figure([study]).axes
+    records = study.of_method("rql")
+    means = np.array([one.column("mean") for one in records])
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), means.mean(axis=0))  # type: ignore[arg-type]
+    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert heights.min() == np.percentile(means, 10, axis=0).min()
+
+
+def test_methods_are_told_apart_without_colour(study: Study) -> None:
+    (axes,) = draw_figure([study]).axes
+    ours = [line for line in axes.lines if not line.is_dashed()]
+    assert len({str(line.get_marker()) for line in ours}) == len(ours)
+
+
+def test_many_studies_wrap_into_rows(study: Study) -> None:
+    axes = draw_figure([study] * 4).axes
+    assert len(axes) == 4
+    assert len({round(one.get_subplotspec().rowspan.start) for one in axes}) == 2  # type: ignore[union-attr]
+
+
+def test_a_study_without_finished_runs_is_drawn_empty(study: Study) -> None:
+    unknown = Optimum(None, None, "not known", "")
+    bare = study._replace(records=(), optimum=unknown)
+    (axes,) = draw_figure([bare]).axes
+    assert {str(line.get_label()) for line in axes.lines} == {"published"}
 
 
 def test_formats_are_what_their_names_say(study: Study, tmp_path: Path) -> None:

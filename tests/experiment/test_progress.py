@@ -1,7 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import msgspec
+import pytest
+
 from recurl.experiment.paper import paper_experiments
-from recurl.experiment.progress import Estimate
+from recurl.experiment.progress import Display, Estimate
+from recurl.experiment.runner import run_experiments
+from recurl.experiment.settings import Experiment, Method
 
 
 def test_no_estimate_before_every_method_has_begun() -> None:
@@ -13,7 +20,34 @@ def test_no_estimate_before_every_method_has_begun() -> None:
     estimate.note(runs[2], 50_000, 3.0)
     # Half a run and a whole one are left of each, at 2, 4 and 6 seconds a run, two at a time.
     assert estimate.seconds() == (3 + 6 + 9) / 2
+    assert Estimate([], workers=2).seconds() == 0
     assert estimate.share == 0.25
     for run in runs:
         estimate.complete(run)
     assert estimate.seconds() == 0
+
+
+def test_a_continued_run_is_as_fast_as_it_is_now() -> None:
+    (run, *_) = paper_experiments(seeds=1)["cloud"].runs()
+    estimate = Estimate([run], workers=1)
+    estimate.note(run, 80_000, 10.0, before=70_000)
+    assert estimate.seconds() == 20.0
+
+
+def test_many_workers_do_not_shorten_a_run() -> None:
+    (run, *_) = paper_experiments(seeds=1)["cloud"].runs()
+    estimate = Estimate([run], workers=8)
+    estimate.note(run, 50_000, 30.0)
+    assert estimate.seconds() == pytest.approx(30)
+
+
+def test_where_there_is_no_terminal_a_line_tells_of_each_run(
+    small: Experiment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = Method("bad", "rql", {"alpha": 7}, label="bad")
+    mixed = msgspec.structs.replace(small, methods=(*small.methods[:1], bad), seeds=(0,))
+    with Display() as watch:
+        run_experiments([mixed], tmp_path, watch=watch, workers=1)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("[1/2] cloud rql-0: policy worth -")
+    assert second.startswith("[2/2] cloud bad-0 FAILED: ValueError")

@@ -18,8 +18,8 @@ def test_round_trip_and_what_counts_as_done(small: Experiment, tmp_path: Path) -
     )  # fmt: skip
     write_record(path, record)
     assert read_record(path) == record
-    assert is_done(path, run, "f")
-    assert not is_done(path, run, "another")
+    assert is_done(path, run, "f", print)
+    assert not is_done(path, run, "another", print)
 
 
 def test_a_damaged_record_is_refused_and_made_again(small: Experiment, tmp_path: Path) -> None:
@@ -27,4 +27,6 @@ def test_a_damaged_record_is_refused_and_made_again(small: Experiment, tmp_path:
     path.write_text('{"experiment": ')
     with pytest.raises(CheckpointError, match="no record"):
         read_record(path)
-    assert not is_done(path, next(small.runs()), "f")
+    told: list[str] = []
+    assert not is_done(path, next(small.runs()), "f", told.append)
+    assert str(path) in told[0]

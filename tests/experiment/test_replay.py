@@ -5,28 +5,45 @@ from itertools import pairwise
 import pytest
 
 import recurl
-from recurl.experiment.replay import component_data, exit_values, replay_data
+from recurl.experiment.replay import LONGEST, exit_values, replay_data
 
 
 def test_frames_follow_the_rules_of_calls() -> None:
     policy = recurl.solve(recurl.zoo.cloud()).policy
     assert policy is not None
-    frames = replay_data(policy)["frames"]
+    found = replay_data(policy)
+    frames = found["frames"]
     for now, after in pairwise(frames):
         change = len(after["stack"]) - len(now["stack"])
         word = now["event"].split()[0]
-        assert {"calls": 1, "returns": -1, "moves": 0}[word] == change
+        assert {"calls": 1, "leaves": -1, "moves": 0, "stays": 0}[word] == change
         assert after["total"] == pytest.approx(now["total"] + after["reward"])
-    assert frames[-1]["event"] == "leaves: the run ends"
+    assert frames[-1]["event"] == "leaves through exit u2: the run ends"
     assert frames[-1]["stack"] == []
+    assert found["ended"]
 
 
-def test_component_is_drawn_with_its_boxes() -> None:
-    assert component_data(recurl.zoo.cloud(), "S") == {
-        "entries": ["u3"],
-        "exits": ["u4"],
-        "boxes": [{"name": "b4", "calls": "H"}, {"name": "b5", "calls": "S"}],
-    }
+@pytest.mark.parametrize("name", ["cloud", "spelunking", "palindrome", "stack_matters"])
+def test_where_a_step_begins_and_leads_to_is_drawn(name: str) -> None:
+    policy = recurl.solve(getattr(recurl.zoo, name)()).policy
+    assert policy is not None
+    found = replay_data(policy)
+    for frame in found["frames"]:
+        shape = found["components"][frame["component"]]
+        for part, vertex, _ in (frame["from"], frame["to"]):
+            drawn = [box["name"] for box in shape["boxes"]] if part == "boxes" else shape[part]
+            assert vertex in drawn
+
+
+def test_an_episode_without_end_is_shown_as_far_as_it_goes() -> None:
+    loop = recurl.Builder("loop").component("A", entries="a", exits="out")
+    model = (
+        loop.at("a").action("go").to("b").at("b").action("stay").to("b").action("leave").to("out")
+    ).build(start="A")
+    found = replay_data(recurl.Policy.stackless(model, {"A.b": "stay"}))
+    assert not found["ended"]
+    assert len(found["frames"]) == LONGEST
+    assert found["frames"][-1]["event"] == "stays at b"
 
 
 def test_exit_values_of_a_learner() -> None:

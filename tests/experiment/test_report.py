@@ -1,24 +1,52 @@
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from tests.experiment.browser import MISSING, chromium
+from tests.experiment.browser import MISSING, Browser, chromium
 
 from recurl.experiment.figure import draw_figure, figure_bytes
+from recurl.experiment.record import Exact
 from recurl.experiment.replay import replay_data
 from recurl.experiment.report import report_html
 from recurl.experiment.study import Study
-from recurl.experiment.table import table_rows
-from recurl.experiment.table_text import cells
+
+RIGHT, LEFT = "\ue014", "\ue012"
+"""Arrow keys, as WebDriver names them."""
+
+needs_browser = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
+
+
+def html(*studies: Study) -> str:
+    return report_html(studies, figure_bytes(draw_figure(studies), "png"))
 
 
 @pytest.fixture(scope="module")
 def page(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(report_html([study], figure_bytes(draw_figure([study]), "png")))
+    path.write_text(html(study))
     return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def frames(study: Study) -> list[dict[str, Any]]:
+    best = max(
+        (one for one in study.records if one.config["algorithm"] == "rql"),
+        key=lambda one: one.exact.value if one.exact and one.exact.value else -1e9,
+    )
+    found: list[dict[str, Any]] = replay_data(study.policy(best))["frames"]
+    return found
 
 
 def test_report_needs_no_network(page: Path) -> None:
@@ -33,53 +61,124 @@ def test_data_cannot_end_its_script(page: Path) -> None:
     assert "<" not in data
 
 
-@pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
-def test_report_in_a_browser(page: Path, study: Study) -> None:
-    with chromium() as browser:
-        browser.open(page)
-        assert browser.run("return document.getElementById('figure').naturalWidth") > 500
-
-        shown = browser.run(
+@needs_browser
+def test_numbers_shown_are_those_of_the_records(page: Path, study: Study, browser: Browser) -> None:
+    browser.open(page)
+    assert browser.run("return document.getElementById('figure').naturalWidth") > 500
+    shown = dict(
+        browser.run(
             "return [...document.querySelectorAll('#results tr[data-method]')]"
-            ".map((row) => [...row.cells].map((cell) => cell.textContent))"
+            ".map((row) => [row.dataset.method, [...row.cells].map((cell) => cell.textContent)])"
         )
-        assert shown == [cells(row) for row in table_rows([study])]
+    )
+    for method in ("rql", "ql", "rql-swift"):
+        # Read and reckoned anew, past the code that the report is made with.
+        files = [study.folder / "runs" / f"{method}-{seed}.json" for seed in (0, 1)]
+        records = [json.loads(file.read_text()) for file in files]
+        final = np.mean([np.mean(one["curve"]["mean"][-2:]) for one in records])
+        exact = np.mean([one["exact"]["value"] for one in records])
+        cells = shown[f"cloud/{method}"]
+        assert cells[1] == "2"
+        assert float(cells[2]) == pytest.approx(final, rel=1e-4)
+        assert float(cells[4].split()[0]) == pytest.approx(exact, rel=1e-6)
+        assert float(cells[5]) == pytest.approx(-5.342485 - exact, rel=5e-3, abs=1e-6)
+    assert browser.errors() == []
 
-        best = max(
-            (one for one in study.records if one.config["algorithm"] == "rql"),
-            key=lambda one: one.exact.value if one.exact and one.exact.value else -1e9,
+
+@needs_browser
+def test_the_replay_steps_forward_and_back(
+    page: Path, frames: list[dict[str, Any]], browser: Browser
+) -> None:
+    browser.open(page)
+    count = len(frames)
+    assert browser.text("where") == f"step 1 of {count}"
+    browser.click("forward")
+    assert browser.text("where") == f"step 2 of {count}"
+    assert browser.text("event") == f"{frames[1]['action']}: {frames[1]['event']}"
+    browser.click("back")
+    assert browser.text("where") == f"step 1 of {count}"
+    assert browser.run("return document.getElementById('back').disabled")
+    browser.press("scrub", 2 * RIGHT + LEFT)
+    assert browser.text("where") == f"step 2 of {count}"
+    browser.drag("scrub", 1.0)
+    assert browser.text("where") == f"step {count} of {count}"
+    assert browser.run("return document.getElementById('forward').disabled")
+    browser.click("first")
+    assert browser.text("where") == f"step 1 of {count}"
+    assert browser.errors() == []
+
+
+@needs_browser
+def test_every_frame_shows_stack_component_action_and_exit_values(
+    page: Path, frames: list[dict[str, Any]], browser: Browser
+) -> None:
+    browser.open(page)
+    for at, frame in enumerate(frames):
+        if at:
+            browser.click("forward")
+        seen = browser.run(
+            "const all = (what) => [...document.querySelectorAll(what)];"
+            "return {depth: Number(document.getElementById('stack').dataset.depth),"
+            " taken: all('#actions .taken').map((one) => one.textContent),"
+            " boxes: all('#picture .box').length, steps: all('#picture .step').length,"
+            " exits: all('#exits tr').map((row) => [row.cells[0], row.cells[1]]"
+            "   .map((cell) => cell.textContent))}"
         )
-        frames = replay_data(study.policy(best))["frames"]
-        count = len(frames)
-        assert browser.text("where") == f"step 1 of {count}"
-        assert browser.text("action").startswith(frames[0]["action"])
+        assert seen["depth"] == len(frame["stack"]) + 1
+        assert seen["taken"] == [frame["action"]]
+        assert seen["boxes"] == {"T": 3, "S": 2, "H": 2}[frame["component"]]
+        assert seen["steps"] == 1
+        assert [(name, float(value)) for name, value in seen["exits"]] == [
+            (name, pytest.approx(value, rel=1e-4)) for name, value in frame["exits"]
+        ]
+    assert browser.errors() == []
 
-        browser.click("forward")
-        assert browser.text("where") == f"step 2 of {count}"
-        assert browser.text("action").startswith(frames[1]["action"])
-        depth = "return Number(document.getElementById('stack').dataset.depth)"
-        assert browser.run(depth) == len(frames[1]["stack"]) + 1
-        browser.click("back")
-        assert browser.text("where") == f"step 1 of {count}"
-        browser.click("back")
-        assert browser.text("where") == f"step 1 of {count}"
 
-        for at, frame in enumerate(frames):
-            browser.run(
-                f"const s = document.getElementById('scrub'); s.value = {at};"
-                "s.dispatchEvent(new Event('input'))"
-            )
-            assert browser.run(depth) == len(frame["stack"]) + 1
-            values = browser.run(
-                "return [...document.querySelectorAll('#exits tr')]"
-                ".map((row) => [row.cells[0].textContent, Number(row.cells[1].textContent)])"
-            )
-            assert values == frame["exits"]
-        boxes = browser.run("return document.querySelectorAll('#picture .box').length")
-        assert boxes == len(study.model.names.boxes[:3])  # the run ends in T, which has three
+@needs_browser
+def test_playing_runs_and_pauses(page: Path, browser: Browser) -> None:
+    browser.open(page)
+    browser.click("play")
+    assert browser.text("play") == "Pause"
+    browser.wait_for("Number(document.getElementById('scrub').value) >= 2")
+    browser.click("play")
+    assert browser.text("play") == "Play"
+    stopped = browser.text("where")
+    browser.run("return new Promise((done) => setTimeout(done, 500))")
+    assert browser.text("where") == stopped
+    assert browser.errors() == []
 
-        browser.click("play")
-        browser.wait_for("document.getElementById('where').textContent.startsWith('step 2 ')")
-        browser.click("play")
-        assert browser.text("play") == "Play"
-        assert browser.errors() == []
+
+@needs_browser
+def test_a_study_without_policies_says_so(study: Study, tmp_path: Path, browser: Browser) -> None:
+    nothing = Exact(None, None, None, "endless")
+    bare = [one for one in study.records if one.method == "ql"]
+    records = tuple(type(one)(**{**_fields(one), "exact": nothing}) for one in bare)
+    path = tmp_path / "report.html"
+    path.write_text(html(study._replace(records=records)))
+    browser.open(path)
+    assert "No run has a policy to replay" in browser.text("replay")
+    assert "No run has a final policy of finite value" in path.read_text()
+    assert browser.errors() == []
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in record.__struct_fields__}
+
+
+def test_a_policy_that_cannot_be_read_is_named(study: Study, tmp_path: Path) -> None:
+    text = html(study._replace(folder=tmp_path))
+    assert "The policy of the best run cannot be read" in text
+    assert str(tmp_path) in text
+
+
+def test_names_from_a_model_are_text_and_no_markup(study: Study) -> None:
+    import msgspec
+
+    named = msgspec.structs.replace(study.experiment, title="<script>alert(1)</script> & co")
+    text = html(study._replace(experiment=named))
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; co" in text
+
+
+def test_runs_that_are_missing_are_counted(study: Study) -> None:
+    assert "not finished: 2" in html(study._replace(missing=2))

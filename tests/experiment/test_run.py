@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from recurl.experiment.record import Files
@@ -23,6 +24,28 @@ def test_a_stopped_run_continues_to_the_same_result(small: Experiment, tmp_path:
     assert not cut.checkpoint.exists()
 
 
+def test_a_killed_run_continues_from_its_last_checkpoint(
+    small: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recurl.experiment.run.CHECKPOINT_SECONDS", 0.0)
+    run, model = next(small.runs()), small.model.make()
+    cut, whole = Files(tmp_path / "cut", run), Files(tmp_path / "whole", run)
+    seen: list[int] = []
+
+    def die(steps: int, latest: float) -> None:
+        if steps == 700:
+            raise SystemExit  # nothing is saved on the way out, as by a kill
+
+    with pytest.raises(SystemExit):
+        execute(run, model, cut, report=die)
+    resumed = execute(run, model, cut, report=lambda steps, _: seen.append(steps))
+    straight = execute(run, model, whole)
+    assert seen[0] == 700  # saved at 600
+    assert resumed is not None
+    assert straight is not None
+    assert resumed.curve == straight.curve
+
+
 def test_record_has_what_is_needed_to_repeat_it(small: Experiment, tmp_path: Path) -> None:
     run, model = next(small.runs()), small.model.make()
     record = execute(run, model, Files(tmp_path, run))
@@ -34,3 +57,29 @@ def test_record_has_what_is_needed_to_repeat_it(small: Experiment, tmp_path: Pat
     assert record.curve["steps"][:2] == [0, 100]
     assert record.exact is not None
     assert record.exact.value == pytest.approx(-5.5, abs=2.6)
+
+
+def test_a_checkpoint_that_cannot_be_read_is_named(small: Experiment, tmp_path: Path) -> None:
+    run, model = next(small.runs()), small.model.make()
+    files = Files(tmp_path, run)
+    assert execute(run, model, files, stopping=lambda: True) is None
+    files.checkpoint.write_bytes(b"nonsense")
+    told: list[str] = []
+    record = execute(run, model, files, tell=told.append)
+    assert record is not None
+    assert not record.failed
+    assert record.steps == small.steps
+    (line,) = told
+    assert line.startswith("cloud rql-0 begins anew")
+    assert str(files.checkpoint) in line
+
+
+def test_a_checkpoint_of_other_settings_is_not_continued(small: Experiment, tmp_path: Path) -> None:
+    run, model = next(small.runs()), small.model.make()
+    files = Files(tmp_path, run)
+    assert execute(run, model, files, stopping=lambda: True) is None
+    other = next(msgspec.structs.replace(small, steps=1_500).runs())
+    record = execute(other, model, files)
+    assert record is not None
+    assert record.curve["steps"][:2] == [0, 100]
+    assert record.steps == 1_500

@@ -5,11 +5,13 @@ import pytest
 
 from recurl.experiment.record import Record
 from recurl.experiment.statistics import (
+    Band,
     band,
     bootstrap,
     final_value,
     interquartile_mean,
     steps_within,
+    thinned,
 )
 
 
@@ -27,6 +29,17 @@ def test_band_is_mean_and_percentiles() -> None:
 def test_band_keeps_the_steps_that_all_have() -> None:
     assert band([record(1, 2, 3), record(1, 2)]).steps.tolist() == [0, 100]
     assert len(band([]).steps) == 0
+
+
+@pytest.mark.parametrize(("tests", "points"), [(1001, 125), (201, 125), (301, 125), (9, 4)])
+def test_thinning_keeps_the_mean_and_the_beginning(tests: int, points: int) -> None:
+    values = np.random.default_rng(0).normal(size=tests)
+    curve = Band(np.arange(tests, dtype=float), values, values - 1, values + 1)
+    found = thinned(curve, points)
+    assert found.mean[0] == values[0]
+    assert len(found.steps) <= 2 * points + 1
+    sizes = np.diff([*range(1, tests, max(1, tests // points)), tests])
+    assert found.mean[1:] @ sizes == pytest.approx(values[1:].sum())
 
 
 @pytest.mark.parametrize("count", [4, 8, 40])

@@ -6,7 +6,9 @@ import pytest
 
 from recurl.errors import CheckpointError
 from recurl.experiment.run import exact_value
-from recurl.experiment.study import Study, find_studies, optimum_of
+from recurl.experiment.runner import run_experiments
+from recurl.experiment.settings import Experiment
+from recurl.experiment.study import Study, optimum_of, read_study
 
 
 def test_saved_policies_are_worth_what_their_records_say(study: Study) -> None:
@@ -22,8 +24,19 @@ def test_the_optimum_is_kept_and_made_again_if_damaged(study: Study, tmp_path: P
     assert optimum_of(study.model, path) == found
 
 
-def test_studies_are_found_inside_folders(study: Study, tmp_path: Path) -> None:
-    (found,) = find_studies([study.folder.parent])
-    assert found.records == study.records
-    with pytest.raises(CheckpointError, match="no saved runs"):
-        find_studies([tmp_path])
+def test_what_is_missing_or_damaged_is_counted(small: Experiment, tmp_path: Path) -> None:
+    run_experiments([small], tmp_path)
+    runs = tmp_path / "cloud" / "runs"
+    (runs / "rql-0.json").unlink()
+    (runs / "ql-1.json").write_text("{")
+    found = read_study(tmp_path / "cloud")
+    assert found.missing == 1
+    assert len(found.records) == 5
+    (damaged,) = (one for one in found.records if one.failed)
+    assert (damaged.method, damaged.seed) == ("ql", 1)
+    assert "ql-1.json is no record" in damaged.error
+
+
+def test_a_folder_without_an_experiment_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="recurl experiment"):
+        read_study(tmp_path)

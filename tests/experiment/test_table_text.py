@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from recurl.experiment.table import Row
-from recurl.experiment.table_text import HEADS, cells, markdown
+from recurl.experiment.table_text import HEADS, cells, markdown, number
 
 
 def test_markdown_has_a_line_per_row() -> None:
@@ -12,3 +12,14 @@ def test_markdown_has_a_line_per_row() -> None:
     assert "2 (1 failed)" in line
     assert "1 [0.5, 1.5]" in line
     assert "12,345" in line
+
+
+def test_computed_numbers_have_more_digits_than_sampled_ones() -> None:
+    row = Row("e", "m", "method", 10, 0, 100, final=-5.342489, exact=-5.3425, near_optimal=10)
+    row = row._replace(optimum=-5.34248536, distance=1.464e-05)
+    texts = dict(zip(HEADS, cells(row), strict=True))
+    assert texts["final value"] == "-5.3425"
+    assert texts["exact value of policy"] == "-5.3425 (10 of 10 within 0.001 %)"
+    assert texts["optimum"] == "-5.342485"
+    assert texts["distance"] == "1.46e-05"
+    assert number(-3e-15) == "0"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import recurl
 
-STEPS = 25_000
+STEPS = 60_000
 
 
 def learner(path: Path) -> recurl.RecursiveQLearning:

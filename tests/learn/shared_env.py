@@ -23,7 +23,7 @@ def draw(random: np.ndarray) -> float:
 class SharedEnv(gym.Env[Any, Any]):
     def __init__(self, model: RMDP, random: np.ndarray, coding: str = "index") -> None:
         self.tables, self.random, self.coding = model.tables, random, coding
-        self.world = world_of(model.tables)
+        self.world = world_of(model.tables, model.tables.action_start[:-1])
         self.action_space = spaces.Discrete(model.tables.max_actions)
         size = model.tables.n_vertices
         self.observation_space: spaces.Space[Any] = spaces.Discrete(size)

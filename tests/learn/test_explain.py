@@ -20,6 +20,8 @@ def test_actions_margins_and_visits_are_those_of_the_table() -> None:
     assert (choice.action, choice.value) == ("reliable", q.max())
     assert choice.margin == q[0] - q[1]
     assert server.label == "S with u4 0"
+    assert server.worth == {"u4": 0.0}
+    assert set(reports[2].worth) == {"u6", "u7"}
     assert reports[2].visits >= reports[3].visits
     assert any(math.isinf(c.margin) for c in server.choices)
 
@@ -27,5 +29,5 @@ def test_actions_margins_and_visits_are_those_of_the_table() -> None:
 def test_flat_learners_have_one_context() -> None:
     learner = recurl.QLearning(recurl.zoo.cloud()).learn(5000)
     (report,) = explain(learner._model_engine(""))
-    assert report.label == "any context"
+    assert (report.component, report.label, report.worth) == ("any", "any context", {})
     assert {c.vertex for c in report.choices} >= {"T.u1", "S.u3"}

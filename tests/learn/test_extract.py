@@ -28,6 +28,13 @@ def test_one_exit_policies_are_stackless() -> None:
     assert recurl.evaluate(policy).value == pytest.approx(-5.3425, abs=1e-9)
 
 
+def test_a_model_without_calls_has_a_policy_too() -> None:
+    builder = recurl.Builder("coin").component("A", entries="in", exits="out")
+    builder.at("in").action("one", reward=1).to("out").action("two", reward=2).to("out")
+    learner = recurl.RecursiveQLearning(builder.build(), exploration=0.5).learn(1000)
+    assert recurl.evaluate(learner.policy()).value == 2.0
+
+
 def test_flat_policies_are_stackless() -> None:
     policy = recurl.QLearning(recurl.zoo.cloud(), preset="swift").learn(20_000).policy()
     assert policy.kind == "stackless"

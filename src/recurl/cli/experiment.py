@@ -20,12 +20,17 @@ EXAMPLES = """\
   recurl experiment study.yaml --out runs/study --workers 1
 """
 
+WIDE = ("IQM [95 %]", "distance", "steps to 5 %", "steps to 1 %", "time a run", "steps/s")
+"""Columns that are left to the report: a terminal is not that wide."""
+
 
 def experiment(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Models, methods, seeds, steps.")],
     *,
     out: Annotated[Path | None, typer.Option(help="Folder; named after the file.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Runs at once; all cores.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Runs at once; all cores if not given.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Run the experiments of a file; makes a figure and a report.
@@ -43,6 +48,7 @@ def run_and_report(
     experiments: Sequence[Experiment], out: Path, *, workers: int | None, json: bool
 ) -> None:
     """Run what is not done yet, write the results, and end with 1 if a run failed."""
+    from recurl.cli.progress import Waiting
     from recurl.experiment.progress import Display
     from recurl.experiment.runner import run_experiments
     from recurl.experiment.study import read_study
@@ -53,7 +59,8 @@ def run_and_report(
     except KeyboardInterrupt:
         complain(f"interrupted; what was learned is in {out}: the same command continues")
         raise
-    studies = [read_study(out / one.name) for one in experiments]
+    with Waiting("solving for the optimum"):
+        studies = [read_study(out / one.name) for one in experiments]
     write_and_show(studies, out, json=json)
     if failed := sum(record.failed for record in records):
         complain(f"{failed} of {len(records)} runs failed; their records have the tracebacks")
@@ -63,6 +70,7 @@ def run_and_report(
 def write_and_show(studies: Sequence[Study], out: Path, *, json: bool) -> None:
     """Write figure, table and report, and print the table."""
     from recurl.cli.progress import Waiting
+    from recurl.experiment.report_table import shown_columns
     from recurl.experiment.results import write_results
     from recurl.experiment.table import table_rows
     from recurl.experiment.table_text import HEADS, cells
@@ -73,7 +81,7 @@ def write_and_show(studies: Sequence[Study], out: Path, *, json: bool) -> None:
     if json:
         print_json({"rows": [row._asdict() for row in rows], "files": [str(f) for f in files]})
         return
-    shown = (0, 1, 2, 3, 5, 6, 12, 13)
-    heads = [HEADS[i] for i in shown]
-    show(table(*heads, rows=[[cells(row)[i] for i in shown] for row in rows]))
+    kept = shown_columns(rows, without=WIDE)
+    heads = [HEADS[i] for i in kept]
+    show(table(*heads, rows=[[cells(row)[i] for i in kept] for row in rows]))
     show("", f"Figure, table and report: {files[-1]}")

@@ -60,7 +60,15 @@ def _pick(learners: list[TabularLearner], seed: int | None) -> TabularLearner:
 
 
 def _heading(one: ContextReport) -> str:
-    return f"In component {one.label} (relative), learned {counted(one.visits, 'time')}:"
+    """The context in words: which exits are worth more than the worst, and by how much."""
+    more = [f"{name} by {value:.6g}" for name, value in one.worth.items() if value > 0]
+    worst = " and ".join(name for name, value in one.worth.items() if value == 0)
+    where = f"In component {one.component}" if one.worth else "In any component, whatever the stack"
+    if more:
+        where += f", where it is better to leave through {', '.join(more)} than through {worst}"
+    elif len(one.worth) > 1:
+        where += ", where all exits are worth the same"
+    return f"{where} (learned from {counted(one.visits, 'time')}):"
 
 
 def _table(one: ContextReport) -> Table:

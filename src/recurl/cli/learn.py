@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -52,6 +53,9 @@ def learn(
     tensorboard: Annotated[
         Path | None, typer.Option(help="Folder for event files that TensorBoard reads.")
     ] = None,
+    memory: Annotated[
+        float | None, typer.Option(help="Most bytes of a table, as 2e9; half of what is free.")
+    ] = None,
     resume: Annotated[bool, typer.Option(help="Continue the runs in the folder.")] = False,
     json: AsJson = False,
 ) -> None:
@@ -59,8 +63,8 @@ def learn(
 
     Runs are saved as they go, so that one that was stopped can be resumed.
     """
-    if steps < 1 or seeds < 1:
-        raise UsageError("--steps and --seeds must be positive")
+    if not 1 <= steps < math.inf or seeds < 1:
+        raise UsageError("--steps and --seeds must be positive numbers")
     found = read_model(model, parameters)
     settings = {
         "preset": preset,
@@ -68,7 +72,7 @@ def learn(
         "exploration": exploration,
         "episode_limit": episode_limit,
         "evaluate_every": evaluate_every,
-        **_quantum(algorithm, quantum),
+        **_for_tables(algorithm, quantum=quantum, memory=memory and int(memory)),
     }
     if resume:
         learners = _resumed(out, found)
@@ -79,14 +83,15 @@ def learn(
     if json:
         print_json({"model": found.name, "out": str(out), "runs": rows})
     else:
-        show(_table(rows))
+        show(_table(rows), *_warnings(rows))
 
 
-def _quantum(algorithm: str, quantum: float | None) -> dict[str, Any]:
+def _for_tables(algorithm: str, **given: Any) -> dict[str, Any]:
     if algorithm not in runs.DEEP:
-        return {"quantum": quantum}
-    if quantum is not None:
-        raise UsageError("--quantum is for tables: a network takes exit values as they are")
+        return given
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"--{name} is for tables: a network takes exit values as they are")
     return {}
 
 
@@ -103,15 +108,20 @@ def _fresh(
 
 
 def _resumed(out: Path, model: RMDP) -> list[Learner]:
+    from recurl.learn.checkpoint import restoring
+
     saved, asked = runs.read(out)
     if saved != model:
         raise UsageError(f"the runs in {out} are on another model than {model.name}")
     kind = runs.algorithm(asked["algorithm"])
     files = {seed: runs.seed_file(out, seed) for seed in asked["seeds"]}
-    return [
-        kind.load(path, model) if path.is_file() else kind(model, seed=seed, **asked["settings"])
-        for seed, path in files.items()
-    ]
+    with restoring(out / runs.ASKED):
+        return [
+            kind.load(path, model)
+            if path.is_file()
+            else kind(model, seed=seed, **asked["settings"])
+            for seed, path in files.items()
+        ]
 
 
 def _run(out: Path, learners: list[Learner], steps: int, board: Path | None) -> None:
@@ -134,8 +144,10 @@ def _run_one(out: Path, learner: Learner, steps: int, board: Path | None) -> Non
 
     path = runs.seed_file(out, learner.settings.seed)
     events = None if board is None else TensorBoard(board / path.stem)
-    learner.learn(max(0, steps - learner.steps), events, checkpoint=path)
-    learner.save(path)
+    try:
+        learner.learn(max(0, steps - learner.steps), events, checkpoint=path)
+    finally:
+        learner.save(path)  # what was learned up to a limit is kept too
 
 
 def _row(learner: Learner) -> dict[str, Any]:
@@ -147,10 +159,20 @@ def _row(learner: Learner) -> dict[str, Any]:
         "cut": engine.cut,
         "contexts": engine.n_contexts,
         "greedy": score.mean,
+        "unfinished": score.cut,
     }
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
     texts = [[f"{v:,}" if isinstance(v, int) else f"{v:.6g}" for v in row.values()] for row in rows]
     heads = ("seed", "steps", "episodes", "cut", "contexts", "greedy policy")
-    return table(*heads, rows=texts, numbers=heads)
+    return table(*heads, rows=[line[: len(heads)] for line in texts], numbers=heads)
+
+
+def _warnings(rows: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"Seed {row['seed']}: {row['unfinished']:.0%} of the test episodes never ended: they were "
+        "cut at the limit. The policy may run for ever."
+        for row in rows
+        if row["unfinished"]
+    ]

@@ -13,6 +13,7 @@ from recurl.cli.output import AsJson
 EXAMPLES = """\
   recurl report reproduced
   recurl report reproduced/cloud runs/study --out summary
+  recurl report runs/recursive runs/flat --out summary
 """
 
 
@@ -22,7 +23,14 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Folder; the first DIR if not given.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Make figure, table and report from saved runs."""
-    from recurl.experiment.study import find_studies
+    """Make figure, table and report from saved runs.
 
-    write_and_show(find_studies(folders), out or folders[0], json=json)
+    DIR was written by `recurl reproduce`, `recurl experiment` or `recurl learn`, or holds such
+    folders. Runs of `recurl learn` on the same model are compared in one panel.
+    """
+    from recurl.cli.progress import Waiting
+    from recurl.experiment.found import find_studies
+
+    with Waiting("reading the runs"):
+        studies = find_studies(folders)
+    write_and_show(studies, out or folders[0], json=json)

@@ -24,8 +24,12 @@ def reproduce(
     *,
     seeds: Annotated[int | None, typer.Option(help="Runs of each method; 10 if not given.")] = None,
     quick: Annotated[bool, typer.Option(help="3 seeds, and palindrome cut short.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder for records and results.")] = Path("reproduced"),
-    workers: Annotated[int | None, typer.Option(help="Runs at once; all cores.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder; 'reproduced', or 'reproduced-quick'.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Runs at once; all cores if not given.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Rerun the experiments of the paper, with a report.
@@ -41,4 +45,6 @@ def reproduce(
         raise UnknownNameError("experiment", which, [*PAPER, "all"])
     made = paper_experiments(seeds, quick)
     chosen = list(made.values()) if which == "all" else [made[which]]
-    run_and_report(chosen, out, workers=workers, json=json)
+    # Apart, so that a quick look does not replace long runs by short ones.
+    folder = out or Path("reproduced-quick" if quick else "reproduced")
+    run_and_report(chosen, folder, workers=workers, json=json)

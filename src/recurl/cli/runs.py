@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from recurl.cli.output import UsageError
 from recurl.errors import CheckpointError
@@ -24,6 +24,14 @@ ALGORITHMS = {
 DEEP = ("deep-rql", "dqn")
 
 
+class Asked(TypedDict):
+    """What a folder of runs was asked for."""
+
+    algorithm: str
+    seeds: list[int]
+    settings: dict[str, Any]
+
+
 def algorithm(name: str) -> type[Any]:
     """The learner that a short name stands for."""
     from recurl.errors import UnknownNameError
@@ -40,7 +48,7 @@ def seed_file(folder: Path, seed: int) -> Path:
     return folder / f"seed-{seed}.ckpt"
 
 
-def begin(folder: Path, model: RMDP, asked: dict[str, Any]) -> None:
+def begin(folder: Path, model: RMDP, asked: Asked) -> None:
     """Make a folder for new runs; one that holds others is left alone."""
     from recurl.model.document import dump
 
@@ -51,8 +59,10 @@ def begin(folder: Path, model: RMDP, asked: dict[str, Any]) -> None:
     write_atomic(folder / ASKED, json.dumps(asked, indent=2))
 
 
-def read(folder: Path) -> tuple[RMDP, dict[str, Any]]:
+def read(folder: Path) -> tuple[RMDP, Asked]:
     """The model of a folder of runs, and what was asked."""
+    import msgspec
+
     from recurl.model.document import load
 
     if not (folder / ASKED).is_file():
@@ -60,10 +70,12 @@ def read(folder: Path) -> tuple[RMDP, dict[str, Any]]:
             f"{folder} holds no runs: make some with `recurl learn ... --out {folder}`"
         )
     try:
-        asked = json.loads((folder / ASKED).read_text(encoding="utf-8"))
-        algorithm(str(asked["algorithm"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{folder / ASKED} is damaged: {error!r}") from error
+        asked = msgspec.json.decode((folder / ASKED).read_bytes(), type=Asked)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise CheckpointError(f"{folder / ASKED} is damaged: {error}") from error
+    if any(seed < 0 for seed in asked["seeds"]):
+        raise CheckpointError(f"{folder / ASKED} is damaged: seeds must be 0 or more")
+    algorithm(asked["algorithm"])
     return load(folder / MODEL), asked
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from recurl.errors import RecurlError
-from recurl.experiment.options import learner_class
+from recurl.experiment.options import check_settings, learner_class
 from recurl.experiment.settings import Experiment, Method, ModelChoice
 
 TOP = {"models", "methods", "seeds", "steps", "settings"}
@@ -53,11 +54,13 @@ def read_experiments(tree: Any, folder: Path = Path()) -> list[Experiment]:
     if unknown := set(top) - TOP:
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(TOP))}")
     methods = tuple(
-        _method(name, _mapping(entry, f"method {name}"))
+        _method(plain(name, "method"), _mapping(entry, f"method {name}"))
         for name, entry in _mapping(top.get("methods"), "methods").items()
     )
     return [
-        _experiment(name, _mapping(entry, f"model {name}"), methods, top=top, folder=folder)
+        _experiment(
+            plain(name, "model"), _mapping(entry, f"model {name}"), methods, top=top, folder=folder
+        )
         for name, entry in _mapping(top.get("models"), "models").items()
     ]
 
@@ -69,7 +72,7 @@ def _experiment(
     steps = entry.pop("steps", top.get("steps"))
     if steps is None:
         raise ValueError(f"model {name}: say how many steps, here or for all models")
-    return Experiment(
+    made = Experiment(
         name=name,
         title=name,
         model=_model(name, entry, folder),
@@ -78,6 +81,9 @@ def _experiment(
         seeds=_seeds(top.get("seeds", "1")),
         settings=scalar(_mapping(top.get("settings"), "settings")),
     )
+    for run in made.runs():
+        check_settings(run.method.algorithm, run.settings)
+    return made
 
 
 def _model(name: str, entry: dict[str, Any], folder: Path) -> ModelChoice:
@@ -98,6 +104,18 @@ def _method(name: str, entry: dict[str, Any]) -> Method:
 
 def _seeds(value: Any) -> tuple[int, ...]:
     return tuple(map(int, value)) if isinstance(value, list) else tuple(range(int(value)))
+
+
+def plain(name: str, kind: str) -> str:
+    """The name, if files can be named after it.
+
+    Example:
+        >>> plain("cloud-2", "model")
+        'cloud-2'
+    """
+    if not re.fullmatch(r"[\w][\w .+-]*", name):
+        raise ValueError(f"{kind} {name!r}: a name is made of letters, digits and . _ + -")
+    return name
 
 
 def _mapping(value: Any, place: str) -> dict[str, Any]:

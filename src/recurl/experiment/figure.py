@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,92 +11,166 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.experiment.published import published_curves
-from recurl.experiment.statistics import Band, band
+from recurl.experiment.statistics import Band, band, thinned
 from recurl.experiment.study import Study
+from recurl.experiment.table_text import number
 from recurl.model.files import write_atomic
+from recurl.model.tables import Floats
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Of Okabe and Ito: told apart with any kind of colour vision."""
-MARKERS = "os^Dvp"
+MARKERS = ("o", "s", "^", "D", "v", "P")
 """Also told apart without any colour, as on a printed page."""
 FORMATS = ("png", "pdf", "svg")
-PANEL, HEIGHT = 3.9, 3.6
-"""Inches."""
-_STYLE: Any = {"font.size": 9, "svg.hashsalt": "recurl", "svg.fonttype": "none", "pdf.fonttype": 42}
+PANEL, HEIGHT, NARROWEST, IN_A_ROW = 4.0, 3.0, 4.6, 3
+"""Inches of a panel and of the smallest figure; panels side by side."""
+LEGEND_LINE = 0.19
+"""Inches of a line of the legend below a panel."""
+POINTS = 125
+"""A curve of more tests is drawn as means of so many groups of tests."""
+_STYLE: Any = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "svg.hashsalt": "recurl",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+}
 
 
 def draw_figure(studies: Sequence[Study]) -> Figure:
     """A panel per study: the mean over runs as a line, the 10th to 90th percentile shaded.
 
     Published curves are dashed in the colour of their method; the certified optimum is a dotted
-    line across.
+    line across. Where there are many tests, a point of a line is the mean of a few in a row.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
+    columns = min(IN_A_ROW, len(studies))
+    rows = math.ceil(len(studies) / columns)
+    legend = LEGEND_LINE * max(_legend_lines(study) for study in studies)
     with mpl.rc_context(_STYLE):
-        size = (max(1.3, len(studies)) * PANEL, HEIGHT)
+        size = max(NARROWEST, columns * PANEL), rows * (HEIGHT + legend)
         figure = Figure(figsize=size, layout="constrained")
-        panels = figure.subplots(1, len(studies), squeeze=False)[0]
-        for axes, study in zip(panels, studies, strict=True):
-            _draw_panel(axes, study)
+        panels = figure.subplots(rows, columns, squeeze=False).ravel()
+        for i, study in enumerate(studies):
+            _draw_panel(panels[i], study)
+            if i % columns == 0:
+                panels[i].set_ylabel("return of the greedy policy")
+        for empty in panels[len(studies) :]:
+            empty.remove()
         return figure
+
+
+def _legend_lines(study: Study) -> int:
+    methods = len(study.experiment.methods)
+    return 1 + methods if study.experiment.reference else 1 + math.ceil(methods / 2)
 
 
 def _draw_panel(axes: Axes, study: Study) -> None:
     experiment, heights = study.experiment, []
+    rows: list[list[Artist]] = []
     for i, method in enumerate(experiment.methods):
-        style = {"color": COLOURS[i % len(COLOURS)], "label": method.label or method.name}
-        ours = band(study.of_method(method.name))
-        if len(ours.steps):
-            heights += _draw_band(axes, ours, MARKERS[i % len(MARKERS)], style)
-        theirs = published_curves().get((experiment.reference, method.published))
-        if theirs is not None:
-            heights += _draw_published(axes, theirs, experiment.steps, style)
-    if study.optimum.value is not None:
-        name = f"optimum {study.optimum.value:.6g}"
-        axes.axhline(study.optimum.value, color="black", linestyle=":", linewidth=1.2, label=name)
-        heights.append(study.optimum.value)
+        style = {"color": COLOURS[i % len(COLOURS)], "zorder": 4 - 0.1 * i}
+        rows.append([])
+        found = thinned(band(study.of_method(method.name)), POINTS)
+        if len(found.steps):
+            label = method.label or method.name
+            rows[-1].append(_draw_band(axes, found, i, label, style))
+            heights += _heights(found.steps, found.low, found.high)
+        published = published_curves().get((experiment.reference, method.published))
+        if published is not None:
+            seen = Band(*(column[published.steps <= experiment.steps] for column in published))
+            rows[-1].append(_draw_published(axes, seen, style))
+            heights += _heights(seen.steps, seen.mean, seen.mean)
+    best = study.optimum.value
+    if best is not None:
+        rows.append([_draw_optimum(axes, best)])
+        heights.append(best)
     _frame(axes, study, heights)
+    _explain(axes, [row for row in rows if row])
 
 
-def _draw_band(axes: Axes, ours: Band, marker: str, style: dict[str, Any]) -> list[float]:
-    every = max(1, len(ours.steps) // 8)
-    shade = {"color": style["color"], "alpha": 0.18, "linewidth": 0}
-    axes.fill_between(ours.steps, ours.low, ours.high, **shade)
-    axes.plot(
-        ours.steps, ours.mean, linewidth=1.3, marker=marker, markevery=every, markersize=4, **style
+def _draw_band(axes: Axes, ours: Band, place: int, label: str, style: dict[str, Any]) -> Artist:
+    every = max(1, len(ours.steps) // 7)
+    # Each method has its markers elsewhere, so that they are seen where curves coincide.
+    first = place % len(MARKERS) * every // len(MARKERS)
+    axes.fill_between(
+        ours.steps, ours.low, ours.high, color=style["color"], alpha=0.16, linewidth=0
     )
-    return [float(np.percentile(ours.low, 2)), float(ours.high.max())]
+    mark: Any = {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.7}
+    (line,) = axes.plot(
+        ours.steps,
+        ours.mean,
+        linewidth=1.5,
+        marker=MARKERS[place % len(MARKERS)],
+        markevery=(first, every),
+        label=label,
+        **mark,
+        **style,
+    )
+    return line
 
 
-def _draw_published(axes: Axes, theirs: Band, steps: int, style: dict[str, Any]) -> list[float]:
-    seen = theirs.steps <= steps
-    label = f"{style['label']}, published"
-    plain = {"color": style["color"], "linestyle": "--", "linewidth": 1.0, "alpha": 0.9}
-    axes.plot(theirs.steps[seen], theirs.mean[seen], label=label, **plain)
-    return [float(np.percentile(theirs.mean[seen], 2)), float(theirs.mean[seen].max())]
+def _draw_published(axes: Axes, theirs: Band, style: dict[str, Any]) -> Artist:
+    (line,) = axes.plot(
+        theirs.steps, theirs.mean, linestyle=(0, (4, 2)), linewidth=1.0, label="published", **style
+    )
+    return line
+
+
+def _draw_optimum(axes: Axes, value: float) -> Artist:
+    style: Any = {"color": "black", "linestyle": (0, (1, 1.5)), "linewidth": 1.3, "zorder": 5}
+    return axes.axhline(value, label=f"certified optimum {number(value)}", **style)
+
+
+def _heights(steps: Floats, low: Floats, high: Floats) -> list[float]:
+    """Heights that must be seen: not the plunges of the beginning, nor rare ones later."""
+    later = steps >= 0.1 * steps[-1]
+    return [float(np.percentile(low[later], 10)), float(high.max())]
 
 
 def _frame(axes: Axes, study: Study, heights: list[float]) -> None:
-    from matplotlib.ticker import EngFormatter
+    from matplotlib.ticker import EngFormatter, MaxNLocator
 
     axes.set_title(study.experiment.title or study.experiment.name)
-    axes.set_xlabel("steps")
-    axes.set_ylabel("return of the greedy policy")
+    axes.set_xlabel("training steps")
+    axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_xlim(0, study.experiment.steps)
     if heights:
         low, high = min(heights), max(heights)
-        margin = max(0.08 * (high - low), 1e-9)
+        margin = 0.06 * (high - low) or 0.1 * max(1.0, abs(high))
         axes.set_ylim(low - margin, high + margin)
     axes.grid(alpha=0.25, linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=7, frameon=True, framealpha=0.85, edgecolor="none", loc="lower right")
+
+
+def _explain(axes: Axes, rows: list[list[Artist]]) -> None:
+    """A legend below the panel, where it hides nothing; what is published stands beside ours."""
+    from matplotlib.lines import Line2D
+
+    if any(len(row) > 1 for row in rows):
+        blank = Line2D([], [], linestyle="none", label=" ")
+        lines = [row[k] if k < len(row) else blank for k in (0, 1) for row in rows]
+    else:
+        lines = [line for row in rows for line in row]
+    axes.legend(
+        handles=lines,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.19),
+        ncols=2,
+        fontsize=8,
+        frameon=False,
+        handlelength=2.6,
+        columnspacing=1.2,
+    )
 
 
 def save_figure(figure: Figure, folder: Path, name: str = "figure") -> list[Path]:
@@ -115,5 +190,7 @@ def figure_bytes(figure: Figure, suffix: str) -> bytes:
     dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
     buffer = io.BytesIO()
     with mpl.rc_context(_STYLE):
-        figure.savefig(buffer, format=suffix, dpi=200, metadata=dates.get(suffix))
+        figure.savefig(
+            buffer, format=suffix, dpi=200, metadata=dates.get(suffix), bbox_inches="tight"
+        )
     return buffer.getvalue()

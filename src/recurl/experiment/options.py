@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from recurl.errors import UnknownNameError
@@ -63,17 +64,31 @@ def make_learner(run: Run, model: RMDP) -> Learner:
     """The learner of a run, before its first step.
 
     Raises:
-        ValueError: A setting is unknown, or has a wrong value.
+        UnknownNameError: A setting is unknown.
+        ValueError: A setting has a wrong value.
     """
-    kind = learner_class(run.method.algorithm)
+    check_settings(run.method.algorithm, run.settings)
+    make: Any = learner_class(run.method.algorithm)
     options = learner_options(run.method.algorithm, run.settings)
-    make: Any = kind
-    known = {*kind.settings_type.__struct_fields__, "preset"}
-    for name in options:
-        if name not in known:
-            raise UnknownNameError(f"setting of {run.method.algorithm}", name, known)
     learner: Learner = make(model, seed=run.seed, **options)
     return learner
+
+
+def check_settings(algorithm: str, settings: Iterable[str]) -> None:
+    """Refuse names that are no settings of an algorithm.
+
+    Example:
+        >>> check_settings("rql", ["alpha", "preset"])
+        >>> check_settings("rql", ["alhpa"])
+        Traceback (most recent call last):
+        recurl.errors.UnknownNameError: Unknown setting of rql 'alhpa'. Did you mean 'alpha'? ...
+    """
+    spelling = algorithms()[algorithm][1]
+    fields = set(learner_class(algorithm).settings_type.__struct_fields__)
+    known = (fields | set(spelling) | {"preset"}) - {"seed"}
+    for name in settings:
+        if name not in known:
+            raise UnknownNameError(f"setting of {algorithm}", name, known)
 
 
 def learner_options(algorithm: str, settings: dict[str, Any]) -> dict[str, Any]:
@@ -85,6 +100,27 @@ def learner_options(algorithm: str, settings: dict[str, Any]) -> dict[str, Any]:
     """
     spelling = algorithms()[algorithm][1]
     return {spelling.get(name, name): _value(value) for name, value in settings.items()}
+
+
+def preset_settings(algorithm: str, name: str | None) -> dict[str, Any]:
+    """What a preset of an algorithm stands for, in texts and numbers; nothing if it is unknown.
+
+    Example:
+        >>> preset_settings("rql", "swift")["exploration"]
+        '0.1'
+    """
+    import importlib
+
+    if not name:
+        return {}
+    # The presets of a learner stand beside its settings.
+    module = importlib.import_module(learner_class(algorithm).settings_type.__module__)
+    chosen = module.PRESETS.get(name, {})
+    return {key: value if _is_plain(value) else str(value) for key, value in chosen.items()}
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, str)) or value is None
 
 
 def _value(value: Any) -> Any:

@@ -22,7 +22,8 @@ class Estimate:
 
     A step of one method may take a thousand times as long as one of another. So the pace is kept
     per experiment and method, and as long as one of them that is still to do has not begun, there
-    is no estimate.
+    is no estimate. A run that was continued counts with the steps taken since. The rest is shared
+    by all workers, but no run takes less than its own time.
 
     Example:
         >>> from recurl.experiment.paper import PAPER
@@ -39,12 +40,12 @@ class Estimate:
         self._left = {_key(run): run.experiment.steps for run in todo}
         self._total = sum(self._left.values())
         self._kind = {_key(run): _kind(run) for run in todo}
-        self._done: dict[tuple[str, str, int], tuple[int, float]] = {}
+        self._done: dict[tuple[str, str, int], tuple[int, int, float]] = {}
         self._workers = workers
 
-    def note(self, run: Run, steps: int, seconds: float) -> None:
-        """A run has done so many steps here in so many seconds."""
-        self._done[_key(run)] = steps, seconds
+    def note(self, run: Run, steps: int, seconds: float, before: int = 0) -> None:
+        """A run stands at so many steps; all but those before took so many seconds."""
+        self._done[_key(run)] = steps, steps - before, seconds
 
     def complete(self, run: Run) -> None:
         """A run is over, whatever it took."""
@@ -59,24 +60,23 @@ class Estimate:
         return sum(max(0, left - self._here(key)) for key, left in self._left.items())
 
     def _here(self, key: tuple[str, str, int]) -> int:
-        return self._done.get(key, (0, 0.0))[0]
+        return self._done.get(key, (0, 0, 0.0))[0]
 
     def seconds(self) -> float | None:
         """Seconds left; None as long as that cannot be said."""
         pace = self._pace()
-        total = 0.0
+        rests = []
         for key, left in self._left.items():
             rest = max(0, left - self._here(key))
             if rest and self._kind[key] not in pace:
                 return None
-            total += rest * pace.get(self._kind[key], 0.0)
-        waiting = sum(1 for left in self._left.values() if left)
-        return total / max(1, min(self._workers, waiting))
+            rests.append(rest * pace.get(self._kind[key], 0.0))
+        return max(sum(rests) / self._workers, *rests, 0.0)
 
     def _pace(self) -> dict[tuple[str, str], float]:
         """Seconds a step, by experiment and method."""
         sums: dict[tuple[str, str], tuple[int, float]] = {}
-        for key, (steps, seconds) in self._done.items():
+        for key, (_, steps, seconds) in self._done.items():
             before = sums.get(self._kind[key], (0, 0.0))
             sums[self._kind[key]] = before[0] + steps, before[1] + seconds
         return {kind: seconds / steps for kind, (steps, seconds) in sums.items() if steps}
@@ -134,7 +134,7 @@ class Display(Watch):
         self._estimate, self._count, self._ended = Estimate(todo, workers), len(todo), 0
         self._failed = 0
         if done:
-            self._say(f"{done} of {done + len(todo)} runs are done already")
+            self.say(f"{done} of {done + len(todo)} runs are done already")
         if todo and sys.stderr.isatty():
             self._open()
 
@@ -158,7 +158,7 @@ class Display(Watch):
         now = time.perf_counter()
         with self._lock:
             begun, first = self._clock.setdefault(_key(run), (now, steps))
-            self._estimate.note(run, steps, now - begun if steps > first else 0.0)
+            self._estimate.note(run, steps, now - begun, first)
             if self._bars is not None and now - self._shown > REFRESH:
                 self._shown = now
                 self._draw(run, steps, latest)
@@ -183,13 +183,15 @@ class Display(Watch):
         with self._lock:
             self._ended += 1
             self._failed += record.failed
+            if record.failed:  # it may have failed before its first step, and others like it will
+                self._estimate.note(run, run.experiment.steps, 0.0)
             self._estimate.complete(run)
             if self._bars is not None and _key(run) in self._tasks:
                 self._bars.remove_task(self._tasks.pop(_key(run)))
             if self._bars is not None:
                 self._draw_all()
             if self._bars is None or record.failed:
-                self._say(self._line(run, record))
+                self.say(self._line(run, record))
 
     def _line(self, run: Run, record: Record) -> str:
         head = f"[{self._ended}/{self._count}] {run.experiment.name} {run.name}"
@@ -200,7 +202,8 @@ class Display(Watch):
         left = clock_text(self._estimate.seconds())
         return f"{head}: policy worth {value}, {record.seconds:.1f} s; time left {left}"
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Print a line, above the bars if there are some."""
         if self._bars is not None:
             self._bars.console.print(text, markup=False, highlight=False)
         else:

@@ -37,6 +37,9 @@ def published_curves() -> dict[tuple[str, str], Band]:
 def published_end(experiment: str, method: str, steps: float = np.inf) -> Band | None:
     """What the last tenth of a published curve says, as a band of one step; None if unknown.
 
+    Where the curve that comes with the package has no test in that tenth, it is interpolated in the
+    middle of it.
+
     Args:
         experiment: Name of the experiment.
         method: Name of the method.
@@ -51,4 +54,6 @@ def published_end(experiment: str, method: str, steps: float = np.inf) -> Band |
         return None
     end = min(steps, float(curve.steps[-1]))
     last = (curve.steps >= 0.9 * end) & (curve.steps <= end)
+    if not last.any():
+        return Band(np.array([end]), *(np.interp([0.95 * end], curve.steps, x) for x in curve[1:]))
     return Band(np.array([end]), *(np.array([x[last].mean()]) for x in curve[1:]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +93,23 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         return np.array([np.nan if x is None else x for x in values], np.float64)
 
 
+def run_record(run: Run, **found: Any) -> Record:
+    """A record of a run: what was asked, and what was found.
+
+    Example:
+        >>> from recurl.experiment.paper import PAPER
+        >>> run_record(next(PAPER["cloud"].runs()), error="no memory").failed
+        True
+    """
+    return Record(
+        experiment=run.experiment.name,
+        method=run.method.name,
+        label=run.method.label or run.method.name,
+        seed=run.seed,
+        **{"config": run.config, **found},
+    )
+
+
 def curve_columns(curve: Curve) -> dict[str, list[float | None]]:
     """A learning curve as columns that JSON can hold."""
     array = curve.array
@@ -144,13 +162,17 @@ def read_record(path: Path) -> Record:
     return record
 
 
-def is_done(path: Path, run: Run, fingerprint: str) -> bool:
-    """Whether there is a record of this very run, on this very model, that did not fail."""
+def is_done(path: Path, run: Run, fingerprint: str, tell: Callable[[str], None]) -> bool:
+    """Whether there is a record of this very run, on this very model, that did not fail.
+
+    A record that cannot be read is told of: its run is to be done again.
+    """
     if not path.is_file():
         return False
     try:
         record = read_record(path)
-    except CheckpointError:
-        return False  # damaged: made again
+    except CheckpointError as error:
+        tell(f"{run.experiment.name} {run.name} is done again: {error}")
+        return False
     same = record.config == run.config and record.model.get("fingerprint") == fingerprint
     return same and not record.failed

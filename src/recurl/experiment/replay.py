@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from recurl.experiment.drawing import component_data, spot
 from recurl.model.tables import CALLS, EXITS
 from recurl.simulation.rollout import simulate
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
     from recurl.policy import Policy
-    from recurl.simulation.trace import Trace
+    from recurl.simulation.trace import Trace, TraceStep
 
 CANDIDATES, LONGEST = 50, 120
 """Episodes to choose from, and steps of the longest one that is shown in full."""
@@ -28,31 +30,18 @@ def replay_data(policy: Policy, seed: int = 0) -> dict[str, Any]:
     """
     model = policy.model
     runs = simulate(model, policy, CANDIDATES, seed=seed, step_limit=LONGEST, traces=CANDIDATES)
-    ended = [i for i in range(CANDIDATES) if not runs.truncated[i]] or [0]
-    chosen = max(ended, key=lambda i: (runs.depths[i], -runs.lengths[i]))
+    ended = [i for i in range(CANDIDATES) if not runs.truncated[i]]
+    chosen = max(ended or [0], key=lambda i: (runs.depths[i], -runs.lengths[i]))
     frames = list(_frames(policy, runs.traces[chosen]))
-    shown = {frame["component"] for frame in frames}
-    drawn = {name: component_data(model, name) for name in sorted(shown)}
-    return {"model": model.name, "episode": chosen, "components": drawn, "frames": frames}
+    touched: dict[str, set[tuple[str, str]]] = {}
+    for frame in frames:
+        spots = {frame["from"][:2], frame["to"][:2]}
+        touched.setdefault(frame["component"], set()).update(spots)
+    drawn = {name: component_data(model, name, spots) for name, spots in sorted(touched.items())}
+    return {"model": model.name, "ended": bool(ended), "components": drawn, "frames": frames}
 
 
-def component_data(model: RMDP, name: str) -> dict[str, Any]:
-    """What the picture of a component shows: entries, exits and boxes with what they call."""
-    t, c = model.tables, model.names.find_component(name)
-    first, entries = int(t.component_start[c]), int(t.n_entries[c])
-    exits = range(first + entries, first + entries + int(t.n_exits[c]))
-    boxes = [b for b in range(t.n_boxes) if t.box_owner[b] == c]
-    return {
-        "entries": [model.local_name(v) for v in range(first, first + entries)],
-        "exits": [model.local_name(v) for v in exits],
-        "boxes": [
-            {"name": model.names.boxes[b], "calls": model.names.components[t.box_component[b]]}
-            for b in boxes
-        ],
-    }
-
-
-def _frames(policy: Policy, trace: Trace) -> Any:
+def _frames(policy: Policy, trace: Trace) -> Iterator[dict[str, Any]]:
     model, t = policy.model, policy.model.tables
     first = int(t.component_start[t.start_component])
     contexts: list[int] = []
@@ -62,11 +51,12 @@ def _frames(policy: Policy, trace: Trace) -> Any:
         total += step.reward
         yield {
             **_place(policy, step.vertex, contexts[-1]),
+            "to": spot(model, int(t.target[step.transition])),
             "stack": [_box(model, box) for box in step.stack],
             "action": model.action_name(step.action),
             "reward": step.reward,
             "total": round(total, 9),
-            "event": _event(model, step.transition, step.landing),
+            "event": _event(model, step),
         }
         _move(policy, step.transition, contexts)
 
@@ -79,6 +69,7 @@ def _place(policy: Policy, vertex: int, context: int) -> dict[str, Any]:
         "component": model.names.components[component],
         "vertex": model.local_name(vertex),
         "label": model.label(vertex),
+        "from": spot(model, vertex),
         "actions": list(model.action_names(vertex)),
         "exits": exit_values(model, component, label),
         "context": label,
@@ -113,14 +104,19 @@ def _box(model: RMDP, box: int) -> dict[str, str]:
     }
 
 
-def _event(model: RMDP, transition: int, landing: int | None) -> str:
-    t = model.tables
-    if landing is None:
-        return "leaves: the run ends"
-    if t.move[transition] == CALLS:
-        return f"calls box {model.names.boxes[t.move_box[transition]]}"
-    place = model.local_name(landing)
-    return f"returns to {place}" if t.move[transition] == EXITS else f"moves to {place}"
+def _event(model: RMDP, step: TraceStep) -> str:
+    """What a step leads to, in words."""
+    t, move = model.tables, model.tables.move[step.transition]
+    target = model.local_name(int(t.target[step.transition]))
+    if move == CALLS:
+        box = int(t.move_box[step.transition])
+        callee = model.names.components[t.box_component[box]]
+        return f"calls {callee} through box {model.names.boxes[box]}"
+    if step.landing is None:
+        return f"leaves through exit {target}: the run ends"
+    if move == EXITS:
+        return f"leaves through exit {target} and returns to {model.vertex_name(step.landing)}"
+    return f"stays at {target}" if step.landing == step.vertex else f"moves to {target}"
 
 
 def _move(policy: Policy, transition: int, contexts: list[int]) -> None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from recurl.errors import RecurlError
 from recurl.experiment.machine import machine, versions
 from recurl.experiment.options import learner_class, make_learner
-from recurl.experiment.record import Exact, Files, Record, curve_columns, write_record
+from recurl.experiment.record import Exact, Files, Record, curve_columns, run_record, write_record
 from recurl.model.files import write_atomic
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ CHECKPOINT_SECONDS = 20.0
 
 Report = Callable[[int, float], None]
 """Told the steps done so far and the latest test."""
+
+Tell = Callable[[str], None]
+"""Told what people should know."""
 
 
 class Partial(msgspec.Struct, frozen=True):
@@ -43,14 +47,23 @@ def execute(
     *,
     stopping: Callable[[], bool] = lambda: False,
     report: Report = lambda steps, latest: None,
+    tell: Tell = lambda text: None,
 ) -> Record | None:
     """Do a run, or the rest of it, and write its record; None if it was told to stop before.
 
     A run that fails leaves a record too, with its traceback.
+
+    Args:
+        run: Which run.
+        model: Its model.
+        files: Where its files are.
+        stopping: Whether it should stop; asked after every test.
+        report: Told how it goes.
+        tell: Told if it cannot be continued from where it was stopped.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        worker = _Worker(run, model, files)
+        worker = _Worker(run, model, files, tell)
         if not worker.finish(stopping, report):
             return None
         record = worker.record(started)
@@ -64,21 +77,24 @@ def execute(
 class _Worker:
     """A learner with the clock and the checkpoints of its run."""
 
-    def __init__(self, run: Run, model: RMDP, files: Files) -> None:
+    def __init__(self, run: Run, model: RMDP, files: Files, tell: Tell) -> None:
         self.run, self.model, self.files = run, model, files
-        self.learner, self.before = self._begin()
+        self.learner, self.before = self._begin(tell)
         self.clock = self.saved = time.perf_counter()
 
-    def _begin(self) -> tuple[Learner, float]:
+    def _begin(self, tell: Tell) -> tuple[Learner, float]:
         """A learner where the run was left, or a new one; and the seconds it has taken."""
-        try:
-            partial = msgspec.json.decode(self.files.partial.read_bytes(), type=Partial)
-            if partial.config == self.run.config:
-                kind = learner_class(self.run.method.algorithm)
-                return kind.load(self.files.checkpoint, self.model), partial.seconds
-        except Exception:
-            pass
-        self.files.forget_partial()
+        if self.files.partial.is_file():
+            try:
+                partial = msgspec.json.decode(self.files.partial.read_bytes(), type=Partial)
+                # One of other settings is no beginning of this run.
+                if partial.config == self.run.config:
+                    kind = learner_class(self.run.method.algorithm)
+                    return kind.load(self.files.checkpoint, self.model), partial.seconds
+            except (OSError, msgspec.MsgspecError, RecurlError) as error:
+                name = f"{self.run.experiment.name} {self.run.name}"
+                tell(f"{name} begins anew: what was saved of it cannot be read ({error})")
+            self.files.forget_partial()
         return make_learner(self.run, self.model), 0.0
 
     @property
@@ -156,12 +172,8 @@ def finite(number: float) -> float | None:
 
 
 def _record(run: Run, model: RMDP, started: str, **found: Any) -> Record:
-    return Record(
-        experiment=run.experiment.name,
-        method=run.method.name,
-        label=run.method.label or run.method.name,
-        seed=run.seed,
-        config=run.config,
+    return run_record(
+        run,
         model={"name": model.name, "kind": str(model.kind), "fingerprint": model.fingerprint},
         versions=versions(),
         machine=machine(),

@@ -33,6 +33,9 @@ class Watch:
     def finish(self, run: Run, record: Record) -> None:
         """A run has its record."""
 
+    def say(self, text: str) -> None:
+        """Something that people should know."""
+
 
 class _Job(NamedTuple):
     run: Run
@@ -72,7 +75,7 @@ def run_experiments(
     """
     watch = watch or Watch()
     jobs = [job for experiment in experiments for job in _jobs(experiment, Path(out))]
-    todo = [job for job in jobs if not is_done(job.files.record, job.run, job.model.fingerprint)]
+    todo = [job for job in jobs if not _is_done(job, watch)]
     # A seed of everything first: then all methods have a pace, and the estimate is one.
     todo.sort(key=lambda job: job.run.seed)
     count = workers or os.cpu_count() or 1
@@ -85,6 +88,10 @@ def _jobs(experiment: Experiment, out: Path) -> list[_Job]:
     model = experiment.model.make()
     begin_study(out, experiment, model)
     return [_Job(run, model, Files(out, run)) for run in experiment.runs()]
+
+
+def _is_done(job: _Job, watch: Watch) -> bool:
+    return is_done(job.files.record, job.run, job.model.fingerprint, watch.say)
 
 
 def _run_in_threads(todo: list[_Job], workers: int, watch: Watch) -> None:
@@ -108,6 +115,8 @@ def _do(job: _Job, stop: threading.Event, watch: Watch) -> None:
 
     if stop.is_set():
         return
-    record = execute(job.run, job.model, job.files, stopping=stop.is_set, report=report)
+    record = execute(
+        job.run, job.model, job.files, stopping=stop.is_set, report=report, tell=watch.say
+    )
     if record is not None:
         watch.finish(job.run, record)

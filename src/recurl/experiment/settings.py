@@ -128,12 +128,19 @@ class Run(msgspec.Struct, frozen=True):
 
     @property
     def config(self) -> Options:
-        """All that the result depends on: a record with the same config need not be made again."""
+        """All that the result depends on: a record with the same config need not be made again.
+
+        Of a preset, what it stands for is in it too: another version may mean something else by it.
+        """
+        from recurl.experiment.options import preset_settings
+
+        preset = preset_settings(self.method.algorithm, self.settings.get("preset"))
         config: Options = msgspec.to_builtins(
             {
                 "model": self.experiment.model,
                 "algorithm": self.method.algorithm,
                 "settings": self.settings,
+                **({"preset": preset} if preset else {}),
                 "steps": self.experiment.steps,
                 "seed": self.seed,
             }

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from recurl.errors import CheckpointError
-from recurl.experiment.record import Record, read_record
-from recurl.experiment.settings import Experiment
+from recurl.experiment.record import Record, read_record, run_record
+from recurl.experiment.settings import Experiment, Run
 from recurl.model.files import write_atomic
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Study(NamedTuple):
         model: Its model.
         optimum: The optimum of the model.
         records: Records of its runs, as far as there are any, in the order of the runs.
+        missing: How many runs have no record.
+        policies: Final policies by name of the run, where they are no files of their own.
     """
 
     folder: Path
@@ -60,6 +63,8 @@ class Study(NamedTuple):
     model: RMDP
     optimum: Optimum
     records: tuple[Record, ...]
+    missing: int = 0
+    policies: Mapping[str, Policy] = MappingProxyType({})
 
     def of_method(self, name: str) -> list[Record]:
         """Records of a method that did not fail."""
@@ -69,9 +74,11 @@ class Study(NamedTuple):
         """The final greedy policy of a run."""
         from recurl.policy import Policy
 
+        name = f"{record.method}-{record.seed}"
+        if name in self.policies:
+            return self.policies[name]
         # By the name of the folder now: a study may be moved and renamed.
-        path = self.folder / "runs" / f"{record.method}-{record.seed}.policy"
-        return Policy.load(path, self.model)
+        return Policy.load(self.folder / "runs" / f"{name}.policy", self.model)
 
 
 def begin_study(out: Path, experiment: Experiment, model: RMDP) -> None:
@@ -102,40 +109,26 @@ def read_study(folder: str | os.PathLike[str]) -> Study:
     except msgspec.MsgspecError as error:
         raise CheckpointError(f"{place / SETTINGS} is damaged: {error}") from error
     model = load(place / MODEL)
-    records = tuple(_records(place, experiment))
-    return Study(place, experiment, model, optimum_of(model, place / OPTIMUM), records)
+    found = [_record(place / "runs" / f"{run.name}.json", run) for run in experiment.runs()]
+    return Study(
+        folder=place,
+        experiment=experiment,
+        model=model,
+        optimum=optimum_of(model, place / OPTIMUM),
+        records=tuple(record for record in found if record is not None),
+        missing=found.count(None),
+    )
 
 
-def _records(place: Path, experiment: Experiment) -> Iterable[Record]:
-    for run in experiment.runs():
-        path = place / "runs" / f"{run.name}.json"
-        if path.is_file():
-            record = read_record(path)
-            if record.config == run.config:
-                yield record
-
-
-def find_studies(folders: Iterable[str | os.PathLike[str]]) -> list[Study]:
-    """The studies in some folders: each is one, or has some inside."""
-    found = []
-    for folder in map(Path, folders):
-        inside = [folder] if (folder / SETTINGS).is_file() else sorted(_inside(folder), key=_age)
-        if not inside:
-            raise CheckpointError(f"there are no saved runs in {folder}")
-        found += [read_study(place) for place in inside]
-    return found
-
-
-def _inside(folder: Path) -> list[Path]:
-    return [path.parent for path in folder.glob(f"*/{SETTINGS}")]
-
-
-def _age(folder: Path) -> tuple[int, str]:
-    """The paper's experiments come in its order, others after them by name."""
-    from recurl.experiment.paper import PAPER
-
-    order = list(PAPER)
-    return (order.index(folder.name) if folder.name in order else len(order), folder.name)
+def _record(path: Path, run: Run) -> Record | None:
+    """The record of a run, if there is one; one that cannot be read counts as a failed run."""
+    if not path.is_file():
+        return None
+    try:
+        record = read_record(path)
+    except CheckpointError as error:
+        return run_record(run, error=str(error))
+    return record if record.config == run.config else None
 
 
 def optimum_of(model: RMDP, path: Path) -> Optimum:

@@ -19,7 +19,8 @@ from recurl.experiment.statistics import (
 from recurl.experiment.study import Study
 
 EXACT = 1e-5
-"""A policy counts as optimal if its exact value is off by no more than this share."""
+"""A policy counts as near-optimal if it falls short of the optimum by no more than this share of
+it, or of 1 if the optimum is smaller. It may still be another policy than the best."""
 
 
 class Row(NamedTuple):
@@ -38,7 +39,7 @@ class Row(NamedTuple):
         iqm_high: Upper end.
         exact: Exact value of the final greedy policy, mean over runs.
         exact_worst: The worst of them.
-        optimal: Runs whose final policy is optimal up to a 1e-5th part.
+        near_optimal: Runs whose final policy is worth the optimum up to the share `EXACT` of it.
         optimum: The certified optimum.
         distance: Optimum less mean exact value.
         within_5: Steps to 5 % of the optimum, median over runs; None if most do not get there.
@@ -63,7 +64,7 @@ class Row(NamedTuple):
     iqm_high: float | None = None
     exact: float | None = None
     exact_worst: float | None = None
-    optimal: int = 0
+    near_optimal: int = 0
     optimum: float | None = None
     distance: float | None = None
     within_5: float | None = None
@@ -117,26 +118,27 @@ def _exacts(records: Sequence[Record], optimum: float | None) -> dict[str, Any]:
     """Exact values; where one is not finite there is no mean."""
     values = [one.exact.value if one.exact else None for one in records]
     known = [value for value in values if value is not None]
-    optimal = 0 if optimum is None else sum(_is_optimal(x, optimum) for x in known)
+    near = 0 if optimum is None else sum(_is_near(x, optimum) for x in known)
     if len(known) < len(values):
-        return {"optimal": optimal}
+        return {"near_optimal": near}
     mean = float(np.mean(known))
     return {
         "exact": mean,
         "exact_worst": min(known),
-        "optimal": optimal,
+        "near_optimal": near,
         "distance": None if optimum is None else optimum - mean,
     }
 
 
-def _is_optimal(value: float, optimum: float) -> bool:
+def _is_near(value: float, optimum: float) -> bool:
     return optimum - value <= EXACT * max(1.0, abs(optimum))
 
 
 def _times(records: Sequence[Record]) -> dict[str, Any]:
+    """Times; a record that was made of a checkpoint has none."""
     seconds = float(np.mean([one.seconds for one in records]))
     steps = float(np.mean([one.steps for one in records]))
-    return {"seconds": seconds, "speed": steps / seconds if seconds else None}
+    return {"seconds": seconds, "speed": steps / seconds} if seconds else {}
 
 
 def _median_steps(records: Sequence[Record], optimum: float, share: float) -> float | None:

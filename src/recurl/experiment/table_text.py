@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recurl.experiment.table import Row
+from recurl.experiment.table import EXACT, Row
 
 HEADS = (
     "experiment",
@@ -23,6 +23,8 @@ HEADS = (
     "ours is",
 )
 MISSING = "–"
+TINY = 1e-9
+"""What computed numbers are shown as 0 up to: less is rounding."""
 
 
 def cells(row: Row) -> list[str]:
@@ -37,11 +39,11 @@ def cells(row: Row) -> list[str]:
         row.experiment,
         row.label,
         runs,
-        number(row.final),
+        _sampled(row.final),
         _interval(row.iqm, row.iqm_low, row.iqm_high),
         _exact(row),
         number(row.optimum),
-        number(0.0 if row.distance is not None and abs(row.distance) < 1e-6 else row.distance),
+        _distance(row.distance),
         _count(row.within_5),
         _count(row.within_1),
         MISSING if row.seconds is None else f"{row.seconds:.3g} s",
@@ -55,10 +57,23 @@ def number(value: float | None) -> str:
     """A number for people.
 
     Example:
-        >>> number(-5.34249999), number(None), number(0.0)
-        ('-5.3425', '–', '0')
+        >>> number(-5.34248536), number(None), number(0.0)
+        ('-5.342485', '–', '0')
     """
+    if value is None:
+        return MISSING
+    return f"{value:.7g}" if abs(value) > TINY else "0"
+
+
+def _sampled(value: float | None) -> str:
+    """A number that tests gave: they do not know it as exactly as one that was computed."""
     return MISSING if value is None else f"{value:.5g}"
+
+
+def _distance(value: float | None) -> str:
+    if value is None:
+        return MISSING
+    return "0" if abs(value) < 1e-6 else f"{value:.3g}"
 
 
 def _count(value: float | None) -> str:
@@ -66,13 +81,13 @@ def _count(value: float | None) -> str:
 
 
 def _interval(middle: float | None, low: float | None, high: float | None) -> str:
-    return MISSING if middle is None else f"{number(middle)} [{number(low)}, {number(high)}]"
+    return MISSING if middle is None else f"{_sampled(middle)} [{_sampled(low)}, {_sampled(high)}]"
 
 
 def _exact(row: Row) -> str:
     if row.exact is None:
         return "not finite" if row.runs else MISSING
-    return f"{number(row.exact)} ({row.optimal} of {row.runs} within 1e-5)"
+    return f"{number(row.exact)} ({row.near_optimal} of {row.runs} within {100 * EXACT:g} %)"
 
 
 def markdown(rows: Sequence[Row]) -> str:

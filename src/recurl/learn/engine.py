@@ -10,21 +10,23 @@ import numpy as np
 from recurl.errors import LimitError
 from recurl.learn import kernel
 from recurl.learn.checkpoint import expect
+from recurl.learn.greedy_kernel import test_episodes
 from recurl.learn.kernel import OUTCOME, Rule, Run, World
+from recurl.learn.looks import looks
 from recurl.learn.settings import Settings
 from recurl.learn.table import Table
 from recurl.simulation.random import new_stream
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
-    from recurl.model.tables import Floats, Tables
+    from recurl.model.tables import Floats, Ints, Tables
 
 LOGGED = 1 << 17
 """How many steps are kept for replay."""
 
 
-def world_of(t: Tables) -> World:
-    """What the kernels need of a model."""
+def world_of(t: Tables, row: Ints) -> World:
+    """What the kernels need of a model, and of how a table tells its vertices apart."""
     outcomes = np.empty(t.n_transitions, OUTCOME)
     rows = np.repeat(np.arange(t.n_actions), np.diff(t.transition_start))
     total = np.concatenate([[0.0], np.cumsum(t.prob)])
@@ -39,6 +41,7 @@ def world_of(t: Tables) -> World:
     start = (first + np.arange(len(t.start_prob))).astype(np.int32)
     return World(
         t.action_start,
+        row,
         t.transition_start,
         outcomes,
         t.box_component,
@@ -54,6 +57,7 @@ def rule_of(settings: Settings, flat: bool) -> Rule:
         step_size=settings.step_size,
         exploration=settings.exploration,
         quantum=float(settings.quantum),
+        grain=settings.grain,
         initial=float(settings.initial_value),
         episode_limit=settings.episode_limit or -1,
         flat=flat,
@@ -80,7 +84,8 @@ class ModelEngine:
 
     def __init__(self, model: RMDP, settings: Settings, flat: bool) -> None:
         self.model, self.settings, self.flat = model, settings, flat
-        self.world, self.rule = world_of(model.tables), rule_of(settings, flat)
+        row = looks(model, settings.observation, flat=flat)
+        self.world, self.rule = world_of(model.tables, row), rule_of(settings, flat)
         initial = settings.initial_value
         self.table = Table(model.tables, flat, settings.memory, initial=initial)
         self.run = new_run(
@@ -231,12 +236,14 @@ class ModelEngine:
         if (log[:, :3] < 0).any() or (log >= limits).any():
             raise ValueError("the log names what does not exist")
         action = np.searchsorted(t.transition_start, log[:, 1], side="right") - 1
+        vertex = t.action_vertex[action]
+        pair = self.world.row[vertex] + action - t.action_start[vertex]
         block = table.contexts.block[log[:, 2]]
-        if (block + action != log[:, 0]).any():
+        if (block + pair != log[:, 0]).any():
             raise ValueError("the log contradicts itself")
         if self.flat and (np.diff(t.action_start)[log[log[:, 3] >= 0, 3]] == 0).any():
             raise ValueError("the log leads to where nothing can be done")
-        owner = t.vertex_component[t.action_vertex[action]]
+        owner = t.vertex_component[vertex]
         if not self.flat and (owner != table.component[log[:, 2]]).any():
             raise ValueError("the log mixes components")
 
@@ -259,26 +266,26 @@ class ModelEngine:
 
     def q_values(self, vertex: int, context: int) -> Floats:
         """Q-values of a vertex in a context; the initial value in one that was never met."""
-        start = self.model.tables.action_start
-        begin, end = int(start[vertex]), int(start[vertex + 1])
         if context < 0:
-            return np.full(end - begin, self.table.initial)
-        block = int(self.table.contexts.block[context])
-        return self.table.contexts.q[block + begin : block + end]
+            return np.full(len(self.model.names.actions_of(vertex)), self.table.initial)
+        return self.table.contexts.q[self._pairs(vertex, context)]
 
     def visits(self, vertex: int, context: int) -> int:
         """How often the pairs of a vertex were learned from in a context."""
-        start, block = self.model.tables.action_start, self.table.contexts.block[context]
-        return int(
-            self.table.contexts.visits[block + start[vertex] : block + start[vertex + 1]].sum()
-        )
+        return int(self.table.contexts.visits[self._pairs(vertex, context)].sum())
+
+    def _pairs(self, vertex: int, context: int) -> slice:
+        """Where the table has the values of a vertex in a context."""
+        start = self.model.tables.action_start
+        begin = int(self.table.contexts.block[context] + self.world.row[vertex])
+        return slice(begin, begin + int(start[vertex + 1] - start[vertex]))
 
     def test(self, episodes: int, limit: int, stream: int) -> tuple[Floats, np.ndarray, np.ndarray]:
         """Returns, lengths and cuts of greedy episodes; the run and its random numbers stay."""
         out = (np.empty(episodes), np.empty(episodes, np.int64), np.empty(episodes, np.bool_))
         stack = np.empty((2, limit + 1), np.int32)
         random, vector = new_stream(self.settings.seed, stream), np.zeros_like(self.run.vector)
-        kernel.test_episodes(
+        test_episodes(
             self.world, self.table.contexts, self.rule, random, stack, vector, limit, *out
         )
         return out

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recurl.learn.extract import exits_label
+from recurl.learn.extract import by_exit, exits_label
 
 if TYPE_CHECKING:
     from recurl.learn.engine import ModelEngine
@@ -39,12 +39,14 @@ class ContextReport:
     Attributes:
         component: Name of the component.
         label: The context in words: what the exits are worth.
+        worth: What each exit is worth, relative to the worst one; empty if contexts are ignored.
         visits: How often anything was learned in it.
         choices: What is done at each vertex that was visited, most visited first.
     """
 
     component: str
     label: str
+    worth: dict[str, float]
     visits: int
     choices: tuple[Choice, ...]
 
@@ -61,8 +63,7 @@ def explain(engine: ModelEngine, most: int = 3) -> list[ContextReport]:
     """
     reports = [_report(engine, context) for context in range(engine.table.n_contexts)]
     reports = [report for report in reports if report.choices]
-    names = list(dict.fromkeys(report.component for report in reports))
-    names.sort(key=engine.model.names.components.index)
+    names = ("any", *engine.model.names.components)
     return [report for name in names for report in _most_visited(reports, name, most)]
 
 
@@ -81,10 +82,11 @@ def _report(engine: ModelEngine, context: int) -> ContextReport:
         _choice(engine, context, v) for v in vertices if t.action_start[v + 1] > t.action_start[v]
     ]
     choices = sorted((c for c in found if c.visits), key=lambda c: -c.visits)
-    label = "any context" if engine.flat else ""
+    name, values = engine.model.names.components[component], table.exit_values(context)
     return ContextReport(
-        component=engine.model.names.components[component],
-        label=label or exits_label(engine.model, component, table.exit_values(context)),
+        component="any" if engine.flat else name,
+        label="any context" if engine.flat else exits_label(engine.model, component, values),
+        worth={} if engine.flat else by_exit(engine.model, component, values),
         visits=sum(choice.visits for choice in choices),
         choices=tuple(choices),
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recurl.learn.kernel import Walked, follow_greedy
+from recurl.learn.greedy_kernel import Walked, follow_greedy
 from recurl.model.tables import CALL
 from recurl.policy import Policy
 
@@ -32,8 +32,7 @@ def greedy_policy(engine: ModelEngine) -> Policy:
 
 
 def _greedy_by_vertex(engine: ModelEngine) -> Ints:
-    t, q = engine.model.tables, engine.table.q
-    rows = np.split(q, t.action_start[1:-1])
+    rows = (engine.q_values(vertex, 0) for vertex in range(engine.model.tables.n_vertices))
     return np.array([row.argmax() if len(row) else 0 for row in rows], np.int32)
 
 
@@ -70,14 +69,15 @@ def _assembled(engine: ModelEngine, g: Walked, met: np.ndarray) -> Policy:
     slots = _runs(g.slot_start[kept], np.diff(g.slot_start)[kept])
     sizes = np.diff(t.component_start)[component]
     vertex = _runs(t.component_start[component], sizes)
-    is_call = t.vertex_kind[vertex] == CALL
-    called = t.box_component[t.vertex_box[vertex]]
-    callees = np.where(g.callees[slots] >= 0, number[g.callees[slots]], some[called])
+    calls = np.flatnonzero(t.vertex_kind[vertex] == CALL)
+    entered, called = g.callees[slots[calls]], t.box_component[t.vertex_box[vertex[calls]]]
+    callees = np.zeros(len(vertex), np.int32)
+    callees[calls] = np.where(entered >= 0, number[entered], some[called])
     return Policy(
         engine.model,
         component,
         g.actions[slots],
-        callees=np.where(is_call, callees, 0),
+        callees=callees,
         start=np.full(len(t.start_prob), number[0]),
         kind="stackless" if len(kept) == t.n_components else "by context",
         labels=_labels(engine, kept, known),
@@ -101,8 +101,12 @@ def _labels(engine: ModelEngine, kept: np.ndarray, known: int) -> list[str]:
 
 def exits_label(model: RMDP, component: int, values: Floats) -> str:
     """A context in words: the component and what its exits are worth, relative to the worst."""
+    worth = ", ".join(f"{x} {value:.6g}" for x, value in by_exit(model, component, values).items())
+    return f"{model.names.components[component]} with {worth}"
+
+
+def by_exit(model: RMDP, component: int, values: Floats) -> dict[str, float]:
+    """Exit values under the names of the exits."""
     t = model.tables
     first = int(t.component_start[component] + t.n_entries[component])
-    names = (model.local_name(first + k) for k in range(len(values)))
-    worth = ", ".join(f"{name} {value:.6g}" for name, value in zip(names, values, strict=True))
-    return f"{model.names.components[component]} with {worth}"
+    return {model.local_name(first + k): float(value) for k, value in enumerate(values)}

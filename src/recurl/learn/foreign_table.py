@@ -9,9 +9,10 @@ import numpy as np
 from gymnasium import spaces
 
 from recurl.errors import LimitError, ProtocolError
-from recurl.learn import foreign_kernel as k
+from recurl.learn import notes_kernel as k
 from recurl.learn.checkpoint import expect
-from recurl.learn.foreign_kernel import FLOATS, Notes
+from recurl.learn.foreign_rows_kernel import rebuild
+from recurl.learn.notes_kernel import FLOATS, Notes
 from recurl.learn.settings import Settings
 from recurl.learn.table import SHARE, free_memory
 
@@ -121,7 +122,7 @@ class ForeignTable:
         arrays["context_slots"] = np.full(_power_of_two(4 * contexts), -1)
         self.notes = self.notes._replace(**arrays)
         self._refresh()
-        k.rebuild(self.header)
+        rebuild(self.header)
 
     def vertex(self, observation: Any) -> int:
         """Number of an observation, new if it was never met."""
@@ -253,7 +254,7 @@ class ForeignTable:
         n.last_row[:] = -1
         for row, owner in enumerate(n.row_context[: n.used[k.ROWS]].tolist()):
             n.row_next[row], n.last_row[owner] = n.last_row[owner], row
-        k.rebuild(self.header)
+        rebuild(self.header)
 
     def _restore_names(self, header: dict[str, Any]) -> None:
         self.notes.place[k.STEPS] = int(header["steps"])
@@ -287,6 +288,7 @@ def _new_notes(settings: Settings, flat: bool, width: int, random: np.ndarray) -
             *settings.step_size,
             *settings.exploration,
             settings.quantum,
+            settings.grain,
             settings.initial_value,
             settings.replay,
             settings.inherit,

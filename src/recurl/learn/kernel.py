@@ -20,8 +20,15 @@ from recurl.learn.contexts_kernel import (
     nearest,
 )
 from recurl.learn.jit import compiled, inlined
-from recurl.learn.rule_kernel import best, choose, greedy, improve, normalise, scheduled, target
-from recurl.learn.schedules import CONSTANT, Schedule
+from recurl.learn.rule_kernel import (
+    best,
+    choose,
+    exploration,
+    improve,
+    normalise,
+    target,
+)
+from recurl.learn.schedules import Schedule
 from recurl.model.tables import CALLS, EXITS, STEP
 from recurl.simulation.random import next_below, next_float
 
@@ -43,6 +50,7 @@ class World(NamedTuple):
 
     Attributes:
         action_start: First action of each vertex. ``[V + 1]``
+        row: First entry of each vertex in a table; lookalikes may share it. ``[V]``
         row_start: First outcome of each action. ``[A + 1]``
         outcomes: The transitions, as `OUTCOME`.
         box_component: Component that each box calls. ``[B]``
@@ -52,6 +60,7 @@ class World(NamedTuple):
     """
 
     action_start: np.ndarray
+    row: np.ndarray
     row_start: np.ndarray
     outcomes: np.ndarray
     box_component: np.ndarray
@@ -66,6 +75,7 @@ class Rule(NamedTuple):
     step_size: Schedule
     exploration: Schedule
     quantum: float
+    grain: int
     initial: float
     episode_limit: int
     flat: bool
@@ -97,7 +107,7 @@ class Run(NamedTuple):
 
 
 @inlined
-def _draw(outcomes: np.ndarray, i: int, random: np.ndarray) -> int:
+def draw(outcomes: np.ndarray, i: int, random: np.ndarray) -> int:
     """The outcome that a random number falls on, in the row that begins at i."""
     if outcomes[i].below >= 1.0:
         return i
@@ -108,7 +118,8 @@ def _draw(outcomes: np.ndarray, i: int, random: np.ndarray) -> int:
 
 
 @compiled
-def _start(w: World, random: np.ndarray) -> int:
+def start_vertex(w: World, random: np.ndarray) -> int:
+    """Where an episode starts."""
     if len(w.start) == 1:
         return w.start[0]
     u = next_float(random)
@@ -121,8 +132,8 @@ def _start(w: World, random: np.ndarray) -> int:
 @inlined
 def _ahead(w: World, x: Contexts, context: int, vertex: int) -> float:
     """Greatest Q-value of a vertex in a context."""
-    begin = w.action_start[vertex]
-    return best(x.q, x.block[context] + begin, w.action_start[vertex + 1] - begin)
+    count = w.action_start[vertex + 1] - w.action_start[vertex]
+    return best(x.q, x.block[context] + w.row[vertex], count)
 
 
 @inlined
@@ -135,13 +146,15 @@ def _hopes(w: World, x: Contexts, context: int, box: int, vector: np.ndarray) ->
 
 
 @compiled
-def _callee(w: World, x: Contexts, rule: Rule, context: int, box: int, vector: np.ndarray) -> int:
+def enter_greedily(
+    w: World, x: Contexts, rule: Rule, context: int, box: int, vector: np.ndarray
+) -> int:
     """Context that a greedy run enters by a box; -1 for one that was never met."""
     component = w.box_component[box]
     vector[:] = 0.0
     if context >= 0:
         _hopes(w, x, context, box, vector)
-        normalise(vector, x.n_exits[component], rule.quantum)
+        normalise(vector, x.n_exits[component], rule.quantum, rule.grain)
     found = find(x, component, vector)
     if found < 0 and rule.inherit > 0:
         found = nearest(x, component, vector)
@@ -177,7 +190,7 @@ def _repeat(w: World, x: Contexts, run: Run, rule: Rule, entry: int, step: int) 
         other = x.values[x.value_start[context] + outcome.landing]
     else:
         component = _hopes(w, x, context, outcome.box, run.vector)
-        other = normalise(run.vector, x.n_exits[component], rule.quantum)
+        other = normalise(run.vector, x.n_exits[component], rule.quantum, rule.grain)
         callee = find(x, component, run.vector)
         if callee < 0:
             return
@@ -186,72 +199,74 @@ def _repeat(w: World, x: Contexts, run: Run, rule: Rule, entry: int, step: int) 
     improve(x.q, x.visits, log[entry, 0], goal, rule.step_size, step)
 
 
+@inlined
+def _enter(
+    w: World, x: Contexts, run: Run, rule: Rule, context: int, box: int
+) -> tuple[int, float]:
+    """Context that a call enters, made if it is new, and what was taken off its exit values."""
+    component = _hopes(w, x, context, box, run.vector)
+    off = normalise(run.vector, x.n_exits[component], rule.quantum, rule.grain)
+    callee = find(x, component, run.vector)
+    if callee < 0:
+        callee = create(x, component, run.vector, rule.initial, rule.inherit)
+    return callee, off
+
+
+@compiled
+def _replay(w: World, x: Contexts, run: Run, rule: Rule, logged: int, step: int) -> None:
+    """Learn again from steps that were logged, drawn at random."""
+    for _ in range(rule.replay):
+        _repeat(w, x, run, rule, next_below(run.random, min(logged, len(run.log))), step)
+
+
 @compiled
 def learn_steps(w: World, x: Contexts, run: Run, rule: Rule, steps: int) -> int:
-    """Take steps, learning; returns why it stopped. It stops between steps only."""
+    """Take steps, learning; returns why it stopped. It stops between steps only.
+
+    One loop, so that where the run stands stays in registers.
+    """
     place, random, outcomes = run.place, run.random, w.outcomes
     vertex, context, height = place[VERTEX], place[CONTEXT], place[HEIGHT]
     length, step, logged = place[LENGTH], place[STEPS], place[LOGGED]
-    running = place[RUNNING] == 1
+    running, total = place[RUNNING] == 1, run.sums[0]
     end = step + steps
     reason = DONE if _room(x, run) and height < len(run.boxes) else ROOM
     while step < end and reason == DONE:
         if not running:
-            vertex, context, height, length = _start(w, random), 0, 0, 0
-            run.sums[0] = 0.0
-            running = True
+            vertex, context, height, length = start_vertex(w, random), 0, 0, 0
+            running, total = True, 0.0
         begin = w.action_start[vertex]
-        row = x.block[context] + begin
+        row = x.block[context] + w.row[vertex]
         count = w.action_start[vertex + 1] - begin
-        explore = rule.exploration.first
-        if count > 1 and rule.exploration.code != CONSTANT:
-            seen = 0
-            for i in range(row, row + count):
-                seen += x.visits[i]
-            explore = scheduled(rule.exploration, step, seen + 1)
+        explore = exploration(rule.exploration, x.visits, row, count, step)
         action = choose(x.q, row, count, explore, random)
-        i = _draw(outcomes, w.row_start[begin + action], random)
+        i = draw(outcomes, w.row_start[begin + action], random)
         outcome = outcomes[i]
-        move = outcome.move
-        ahead = other = 0.0
-        home = context
+        move, home, ahead, other = outcome.move, context, 0.0, 0.0
         if move == STEP:
             vertex = outcome.landing
-            ahead = _ahead(w, x, context, vertex)
         elif move == CALLS:
-            box = outcome.box
             vertex = outcome.landing
-            run.boxes[height] = box
-            if rule.flat:
-                move = STEP
-            else:
-                component = _hopes(w, x, context, box, run.vector)
-                other = normalise(run.vector, x.n_exits[component], rule.quantum)
-                run.contexts[height] = context
+            run.boxes[height], run.contexts[height] = outcome.box, context
+            height += 1
+            if not rule.flat:
+                context, other = _enter(w, x, run, rule, context, outcome.box)
                 if not np.isfinite(other):
                     reason = DIVERGED
-                context = find(x, component, run.vector)
-                if context < 0:
-                    context = create(x, component, run.vector, rule.initial, rule.inherit)
-                    if not _room(x, run):
-                        reason = max(reason, ROOM)
-            height += 1
-            ahead = _ahead(w, x, context, vertex)
-            if height == len(run.boxes):
+            is_newest = context == x.used[CONTEXTS] - 1
+            if height == len(run.boxes) or (is_newest and not _room(x, run)):
                 reason = max(reason, ROOM)
         else:
-            if not rule.flat:
-                other = x.values[x.value_start[context] + outcome.landing]
-            if height == 0:
-                running = False
-            else:
+            other = 0.0 if rule.flat else x.values[x.value_start[context] + outcome.landing]
+            running = height > 0
+            if running:
                 height -= 1
                 vertex = w.box_return[run.boxes[height]] + outcome.landing
-                if rule.flat:
-                    move = STEP
-                    ahead = _ahead(w, x, context, vertex)
-                else:
-                    context = run.contexts[height]
+                context = run.contexts[height]
+        if rule.flat and running:
+            move = STEP
+        if move != EXITS:
+            ahead = _ahead(w, x, context, vertex)
         goal = target(move, outcome.reward, ahead, other)
         improve(x.q, x.visits, row + action, goal, rule.step_size, step)
         if rule.replay > 0:
@@ -259,135 +274,16 @@ def learn_steps(w: World, x: Contexts, run: Run, rule: Rule, steps: int) -> int:
             run.log[entry, 0], run.log[entry, 1], run.log[entry, 2] = row + action, i, home
             run.log[entry, 3] = vertex if running else -1
             logged += 1
-        for _ in range(rule.replay):
-            _repeat(w, x, run, rule, next_below(random, min(logged, len(run.log))), step)
+            _replay(w, x, run, rule, logged, step)
         step += 1
         length += 1
-        run.sums[0] += outcome.reward
+        total += outcome.reward
         if not running or length == rule.episode_limit:
             place[EPISODES] += 1
             place[CUT] += running
-            run.sums[1] += run.sums[0]
+            run.sums[1] += total
             running = False
     place[VERTEX], place[CONTEXT], place[HEIGHT] = vertex, context, height
     place[LENGTH], place[STEPS], place[LOGGED] = length, step, logged
-    place[RUNNING] = 1 if running else 0
+    place[RUNNING], run.sums[0] = running, total
     return reason
-
-
-@compiled
-def enter_greedily(
-    w: World, x: Contexts, rule: Rule, context: int, box: int, vector: np.ndarray
-) -> int:
-    """Context that a greedy run enters by a box; -1 for one that was never met."""
-    return _callee(w, x, rule, context, box, vector)
-
-
-@compiled
-def test_episodes(
-    w: World,
-    x: Contexts,
-    rule: Rule,
-    random: np.ndarray,
-    stack: np.ndarray,
-    vector: np.ndarray,
-    limit: int,
-    returns: np.ndarray,
-    lengths: np.ndarray,
-    cut: np.ndarray,
-) -> None:
-    """Run greedy episodes without learning; in contexts never met the first action is taken."""
-    for episode in range(len(returns)):
-        vertex, context, height, length, total = _start(w, random), 0, 0, 0, 0.0
-        running = True
-        while running and length < limit:
-            begin = w.action_start[vertex]
-            count = w.action_start[vertex + 1] - begin
-            action = greedy(x.q, x.block[context] + begin, count) if context >= 0 else 0
-            outcome = w.outcomes[_draw(w.outcomes, w.row_start[begin + action], random)]
-            length += 1
-            total += outcome.reward
-            if outcome.move == STEP:
-                vertex = outcome.landing
-            elif outcome.move == CALLS:
-                stack[0, height], stack[1, height] = outcome.box, context
-                height += 1
-                vertex = outcome.landing
-                if not rule.flat:
-                    context = _callee(w, x, rule, context, outcome.box, vector)
-            elif height == 0:
-                running = False
-            else:
-                height -= 1
-                vertex = w.box_return[stack[0, height]] + outcome.landing
-                context = stack[1, height]
-        returns[episode], lengths[episode], cut[episode] = total, length, running
-
-
-class Walked(NamedTuple):
-    """What a greedy run can meet, by slot: a vertex in a context.
-
-    The contexts are those of the table, then one per component for contexts never met.
-
-    Attributes:
-        slot_start: First slot of each context. ``[X + C + 1]``
-        component: Component of each context. ``[X + C]``
-        component_start: First vertex of each component. ``[C + 1]``
-        box_call: First call port of each box. ``[B]``
-        seen: Whether a slot was met.
-        actions: Greedy action of each slot.
-        callees: Context entered at the slot of a call port, or -1.
-        todo: Scratch: slots whose outcomes are to be followed.
-    """
-
-    slot_start: np.ndarray
-    component: np.ndarray
-    component_start: np.ndarray
-    box_call: np.ndarray
-    seen: np.ndarray
-    actions: np.ndarray
-    callees: np.ndarray
-    todo: np.ndarray
-
-
-@compiled
-def _meet(g: Walked, context: int, vertex: int, waiting: int) -> int:
-    slot = g.slot_start[context] + vertex - g.component_start[g.component[context]]
-    if g.seen[slot]:
-        return waiting
-    g.seen[slot] = 1
-    g.todo[waiting, 0], g.todo[waiting, 1] = context, vertex
-    return waiting + 1
-
-
-@compiled
-def follow_greedy(w: World, x: Contexts, rule: Rule, g: Walked, vector: np.ndarray) -> None:
-    """Mark every slot that a greedy run can meet, with its action and the contexts it calls."""
-    known = x.used[CONTEXTS]
-    waiting = 0
-    for i in range(len(w.start)):
-        waiting = _meet(g, 0, w.start[i], waiting)
-    while waiting > 0:
-        waiting -= 1
-        context, vertex = g.todo[waiting, 0], g.todo[waiting, 1]
-        shift = g.slot_start[context] - g.component_start[g.component[context]]
-        begin = w.action_start[vertex]
-        count = w.action_start[vertex + 1] - begin
-        action = greedy(x.q, x.block[context] + begin, count) if context < known else 0
-        g.actions[shift + vertex] = action
-        for i in range(w.row_start[begin + action], w.row_start[begin + action + 1]):
-            outcome = w.outcomes[i]
-            if outcome.move == STEP:
-                waiting = _meet(g, context, outcome.landing, waiting)
-            elif outcome.move == CALLS:
-                box = outcome.box
-                component = w.box_component[box]
-                home = context if context < known else -1
-                callee = _callee(w, x, rule, home, box, vector)
-                if callee < 0:
-                    callee = known + component
-                port = outcome.landing - g.component_start[component]
-                g.callees[shift + g.box_call[box] + port] = callee
-                waiting = _meet(g, callee, outcome.landing, waiting)
-                for k in range(x.n_exits[component]):
-                    waiting = _meet(g, context, w.box_return[box] + k, waiting)

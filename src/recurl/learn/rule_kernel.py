@@ -71,14 +71,32 @@ def choose(q: np.ndarray, row: int, count: int, exploration: float, random: np.n
 
 
 @compiled
-def normalise(vector: np.ndarray, count: int, quantum: float) -> float:
-    """Make exit values relative to their minimum and round them; returns the minimum, exactly."""
-    least = vector[0]
+def exploration(rate: Schedule, visits: np.ndarray, row: int, count: int, step: int) -> float:
+    """Probability to explore at a row of so many actions; n counts all its visits, and this one."""
+    if count == 1 or rate.code == CONSTANT:
+        return rate.first
+    seen = 1
+    for i in range(row, row + count):
+        seen += visits[i]
+    return scheduled(rate, step, seen)
+
+
+@compiled
+def normalise(vector: np.ndarray, count: int, quantum: float, grain: int) -> float:
+    """Make exit values relative to their minimum and round them; returns the minimum, exactly.
+
+    The step of rounding is the quantum, doubled until the greatest value is at most ``grain`` steps
+    (if that is not 0): small values are told apart finely, large ones coarsely.
+    """
+    least = greatest = vector[0]
     if count == 1:
         vector[0] = 0.0
         return least
     for i in range(1, count):
-        least = min(least, vector[i])
+        least, greatest = min(least, vector[i]), max(greatest, vector[i])
+    if grain > 0 and quantum > 0.0:
+        while grain * quantum < greatest - least < np.inf:
+            quantum *= 2.0
     for i in range(count):
         vector[i] -= least
         if quantum > 0.0:

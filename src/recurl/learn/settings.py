@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from recurl.errors import UnknownNameError
+from recurl.learn.looks import OBSERVATIONS
 from recurl.learn.schedules import Schedule, as_schedule, constant, harmonic
 
 
@@ -17,6 +18,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         step_size: Schedule of the step size.
         exploration: Schedule of the probability to take any action.
         quantum: Step to which normalised exit values are rounded; 0 keeps them as they are.
+        observation: How a table tells the vertices of a model apart: by their ``"index"``, or by
+            their ``"features"``, so that vertices with the same ones share their values. An
+            environment is seen by what it observes.
+        grain: Most steps of rounding from the worst exit to the best: the step is the quantum,
+            doubled until no more are needed; 0 for any number.
         initial_value: Q-value of pairs never tried; above the true values it is optimistic.
         episode_limit: Steps after which an episode is cut, or None.
         seed: Seed of all randomness.
@@ -33,6 +39,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     step_size: Schedule = constant(0.1)
     exploration: Schedule = constant(0.1)
     quantum: float = 0.001
+    grain: int = 0
+    observation: str = "index"
     initial_value: float = 0.0
     episode_limit: int | None = None
     seed: int = 0
@@ -44,12 +52,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     memory: int | None = None
 
     def __post_init__(self) -> None:
+        if self.observation not in OBSERVATIONS:
+            raise UnknownNameError("observation", self.observation, OBSERVATIONS)
         if not self.quantum >= 0:
             raise ValueError(f"quantum must not be negative, not {self.quantum}")
         if self.episode_limit is not None and self.episode_limit < 1:
             raise ValueError(f"episode_limit must be positive or None, not {self.episode_limit}")
-        if min(self.seed, self.replay, self.inherit, self.evaluate_every) < 0:
-            raise ValueError("seed, replay, inherit and evaluate_every must not be negative")
+        if min(self.seed, self.grain, self.replay, self.inherit, self.evaluate_every) < 0:
+            raise ValueError("seed, grain, replay, inherit and evaluate_every must not be negative")
         if self.evaluate_episodes < 1:
             raise ValueError(f"evaluate_episodes must be positive, not {self.evaluate_episodes}")
 
@@ -64,6 +74,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "swift": {
         "step_size": harmonic(offset=10),
         "exploration": constant(0.1),
+        "grain": 32,
         "replay": 8,
         "inherit": 50,
     },

@@ -112,10 +112,10 @@ class Table:
             return found
         return int(create(self.contexts, component, vector, self.initial, 0))
 
-    def find(self, component: int, vector: Floats, quantum: float) -> int:
+    def find(self, component: int, vector: Floats, quantum: float, grain: int = 0) -> int:
         """Number of the context of exit values, normalised and rounded; -1 if it was never met."""
         rounded = vector.copy()
-        normalise(rounded, int(self.n_exits[component]), float(quantum))
+        normalise(rounded, int(self.n_exits[component]), float(quantum), grain)
         return int(find_context(self.contexts, component, rounded))
 
     def make_room(self) -> None:

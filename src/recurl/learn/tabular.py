@@ -35,6 +35,8 @@ class TabularLearner(Learner):
         step_size: Schedule | float | None = None,
         exploration: Schedule | float | None = None,
         quantum: float | None = None,
+        grain: int | None = None,
+        observation: str | None = None,
         initial_value: float | None = None,
         episode_limit: int | None = None,
         seed: int = 0,
@@ -103,7 +105,7 @@ class TabularLearner(Learner):
         vector = np.zeros(engine.model.tables.max_exits)
         if exit_values is not None:
             vector[: len(exit_values)] = exit_values
-        context = engine.table.find(component, vector, engine.rule.quantum)
+        context = engine.table.find(component, vector, engine.rule.quantum, engine.rule.grain)
         return engine.q_values(number, context).copy() if context >= 0 else None
 
     def _model_engine(self, what: str) -> ModelEngine:
@@ -143,6 +145,10 @@ class RecursiveQLearning(TabularLearner):
         step_size: A number or a schedule (see `recurl.schedules`).
         exploration: Probability to take any action instead of the best: a number or a schedule.
         quantum: Step to which normalised exit values are rounded; 0 for not at all.
+        grain: Most steps of rounding from the worst exit to the best: where it takes more, the
+            step is doubled; 0 for any number.
+        observation: How vertices of a model are told apart: by ``"index"``, or by ``"features"``:
+            vertices with the same features and actions share their values.
         initial_value: Q-value of pairs never tried; above the true values it is optimistic.
         episode_limit: Steps after which an episode is cut.
         seed: Seed of all randomness; the same seed gives the same run to the bit.

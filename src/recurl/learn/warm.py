@@ -92,7 +92,7 @@ def _meet_callees(engine: ModelEngine, context: int) -> None:
         vector = np.zeros(t.max_exits)
         for k in range(int(t.n_exits[callee])):
             vector[k] = engine.q_values(first + k, context).max()
-        normalise(vector, int(t.n_exits[callee]), engine.rule.quantum)
+        normalise(vector, int(t.n_exits[callee]), engine.rule.quantum, engine.rule.grain)
         try:
             table.make_room()
         except LimitError:

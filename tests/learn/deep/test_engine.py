@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -73,6 +74,15 @@ def test_a_loss_that_is_not_finite_stops_with_the_last_good_state() -> None:
     assert found.steps == 20
     for name, array in found.arrays().items():
         assert array.tobytes() == before[name].tobytes(), name
+
+
+def test_weights_that_are_not_finite_are_found_before_the_loss_tells() -> None:
+    found = engine()
+    found.advance(10)
+    weights = jax.tree.map(lambda x: x.at[0].set(np.inf), found.run.brain.online)
+    found.run = found.run._replace(brain=found.run.brain._replace(online=weights))
+    with pytest.raises(LimitError, match="the loss is nan at step 11"):
+        found.advance(1)
 
 
 def test_a_finite_loss_is_no_reason_to_complain() -> None:

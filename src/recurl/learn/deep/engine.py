@@ -16,7 +16,7 @@ from recurl.learn.deep.encoding import vertex_rows
 from recurl.learn.deep.loop import Program, Run, enter, kept, new_run
 from recurl.learn.deep.network import Shape
 from recurl.learn.deep.replay import steps_of
-from recurl.learn.deep.rule import Brain, predict
+from recurl.learn.deep.rule import Brain, health, predict
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.deep.stretch import advance, trial_key
 from recurl.learn.deep.trees import as_arrays, from_arrays
@@ -94,7 +94,7 @@ class DeepModelEngine:
             LimitError: The loss is not finite; the run stays where it was before.
         """
         run, tested = advance(self.program, self.world, self.run, jnp.int32(steps), self._test_key)
-        check_loss(float(run.brain.loss), int(run.step), self.steps, self.settings)
+        check_loss(float(health(run.brain)), int(run.step), self.steps, self.settings)
         s, self.run = self.settings, run
         due = s.evaluate_every and self.steps % s.evaluate_every == 0
         about = (s.evaluate_episodes, s.evaluate_limit, 1 + self.steps)

@@ -25,6 +25,7 @@ from recurl.learn.deep.foreign_loop import (
 from recurl.learn.deep.lanes import Look, Moment, lanes_of
 from recurl.learn.deep.network import Shape
 from recurl.learn.deep.replay import Kind, steps_of
+from recurl.learn.deep.rule import health
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.deep.sheet import Seen, blank
 from recurl.learn.deep.trees import as_arrays, from_arrays
@@ -101,9 +102,11 @@ class DeepForeignEngine:
         while self.steps < end:
             self._step()
             if not math.isfinite(self.loss):
-                bad, step = self.loss, self.steps
-                self._take_over(good)
-                check_loss(bad, step, self.steps, self.settings)
+                break
+        loss, step = float(health(self.mind.brain)), self.steps
+        if not math.isfinite(loss):
+            self._take_over(good)
+        check_loss(loss, step, self.steps, self.settings)
 
     def _take_over(self, mind: Mind) -> None:
         """Go on with another mind, and with new episodes."""

@@ -166,3 +166,10 @@ def _after(plan: DeepSettings, brain: Brain, online: Params, adam: Any, loss: ja
     return brain._replace(
         online=online, target=target, average=average, adam=adam, updates=updates, loss=loss
     )
+
+
+@jax.jit
+def health(brain: Brain) -> jax.Array:
+    """The loss; nan if the weights are no longer finite, which the next loss would tell."""
+    fine = jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(brain.online)])
+    return jnp.where(fine.all(), brain.loss, jnp.nan)

@@ -107,12 +107,12 @@ PRESETS: dict[str, dict[str, Any]] = {
     "swift": {
         "observation": "categories",
         "value_scale": 0.1,
-        "learning_rate": linear(0.002, 0.0, 80_000),
-        "exploration": linear(1.0, 0.3, 15_000),
-        "averaging": 0.9995,
+        "learning_rate": linear(0.002, 0.0001, 80_000),
+        "exploration": linear(1.0, 0.3, 20_000),
+        "averaging": 0.999,
         "buffer": 40_000,
         "train_every": 2,
-        "target_every": 150,
+        "target_every": 250,
     },
 }
 """Settings by name; docs/deep.md has what they were measured to do."""

@@ -1,0 +1,128 @@
+"""Greedy runs of a table, compiled: episodes for tests, and all that such a run can meet."""
+
+# What arrays hold is not known to the type checker.
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from recurl.learn.contexts_kernel import CONTEXTS, Contexts
+from recurl.learn.jit import compiled
+from recurl.learn.kernel import Rule, World, draw, enter_greedily, start_vertex
+from recurl.learn.rule_kernel import greedy
+from recurl.model.tables import CALLS, STEP
+
+
+@compiled
+def test_episodes(
+    w: World,
+    x: Contexts,
+    rule: Rule,
+    random: np.ndarray,
+    stack: np.ndarray,
+    vector: np.ndarray,
+    limit: int,
+    returns: np.ndarray,
+    lengths: np.ndarray,
+    cut: np.ndarray,
+) -> None:
+    """Run greedy episodes without learning; in contexts never met the first action is taken."""
+    for episode in range(len(returns)):
+        vertex, context, height, length, total = start_vertex(w, random), 0, 0, 0, 0.0
+        running = True
+        while running and length < limit:
+            begin = w.action_start[vertex]
+            count = w.action_start[vertex + 1] - begin
+            row = w.row[vertex]
+            action = greedy(x.q, x.block[context] + row, count) if context >= 0 else 0
+            outcome = w.outcomes[draw(w.outcomes, w.row_start[begin + action], random)]
+            length += 1
+            total += outcome.reward
+            if outcome.move == STEP:
+                vertex = outcome.landing
+            elif outcome.move == CALLS:
+                stack[0, height], stack[1, height] = outcome.box, context
+                height += 1
+                vertex = outcome.landing
+                if not rule.flat:
+                    context = enter_greedily(w, x, rule, context, outcome.box, vector)
+            elif height == 0:
+                running = False
+            else:
+                height -= 1
+                vertex = w.box_return[stack[0, height]] + outcome.landing
+                context = stack[1, height]
+        returns[episode], lengths[episode], cut[episode] = total, length, running
+
+
+class Walked(NamedTuple):
+    """What a greedy run can meet, by slot: a vertex in a context.
+
+    The contexts are those of the table, then one per component for contexts never met.
+
+    Attributes:
+        slot_start: First slot of each context. ``[X + C + 1]``
+        component: Component of each context. ``[X + C]``
+        component_start: First vertex of each component. ``[C + 1]``
+        box_call: First call port of each box. ``[B]``
+        seen: Whether a slot was met.
+        actions: Greedy action of each slot.
+        callees: Context entered at the slot of a call port, or -1.
+        todo: Scratch: slots whose outcomes are to be followed.
+    """
+
+    slot_start: np.ndarray
+    component: np.ndarray
+    component_start: np.ndarray
+    box_call: np.ndarray
+    seen: np.ndarray
+    actions: np.ndarray
+    callees: np.ndarray
+    todo: np.ndarray
+
+
+@compiled
+def _meet(g: Walked, context: int, vertex: int, waiting: int) -> int:
+    slot = g.slot_start[context] + vertex - g.component_start[g.component[context]]
+    if g.seen[slot]:
+        return waiting
+    g.seen[slot] = 1
+    g.todo[waiting, 0], g.todo[waiting, 1] = context, vertex
+    return waiting + 1
+
+
+@compiled
+def follow_greedy(w: World, x: Contexts, rule: Rule, g: Walked, vector: np.ndarray) -> None:
+    """Mark every slot that a greedy run can meet, with its action and the contexts it calls."""
+    known = x.used[CONTEXTS]
+    waiting = 0
+    for i in range(len(w.start)):
+        waiting = _meet(g, 0, w.start[i], waiting)
+    while waiting > 0:
+        waiting -= 1
+        context, vertex = g.todo[waiting, 0], g.todo[waiting, 1]
+        shift = g.slot_start[context] - g.component_start[g.component[context]]
+        begin = w.action_start[vertex]
+        count = w.action_start[vertex + 1] - begin
+        row = w.row[vertex]
+        action = greedy(x.q, x.block[context] + row, count) if context < known else 0
+        g.actions[shift + vertex] = action
+        for i in range(w.row_start[begin + action], w.row_start[begin + action + 1]):
+            outcome = w.outcomes[i]
+            if outcome.move == STEP:
+                waiting = _meet(g, context, outcome.landing, waiting)
+            elif outcome.move == CALLS:
+                box = outcome.box
+                component = w.box_component[box]
+                home = context if context < known else -1
+                callee = enter_greedily(w, x, rule, home, box, vector)
+                if callee < 0:
+                    callee = known + component
+                port = outcome.landing - g.component_start[component]
+                g.callees[shift + g.box_call[box] + port] = callee
+                waiting = _meet(g, callee, outcome.landing, waiting)
+                for k in range(x.n_exits[component]):
+                    waiting = _meet(g, context, w.box_return[box] + k, waiting)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.experiment.conftest import learn_into
+
+import recurl
+from recurl.errors import CheckpointError
+from recurl.experiment.learned import joined, read_learned
+from recurl.experiment.table import table_rows
+
+
+def test_checkpoints_become_records(tmp_path: Path) -> None:
+    learners = learn_into(tmp_path / "runs", "rql", seeds=2, evaluate_every=500)
+    study = read_learned(tmp_path / "runs")
+    assert study.experiment.steps == 1_000
+    for record, learner in zip(study.records, learners, strict=True):
+        assert record.curve["mean"] == learner.curve.mean.tolist()
+        assert record.exact is not None
+        assert record.exact.value == recurl.evaluate(learner.policy()).value
+        assert study.policy(record) == learner.policy()
+    (row,) = table_rows([study])
+    assert (row.runs, row.seconds, row.speed) == (2, None, None)
+
+
+def test_a_run_without_tests_is_tested_at_its_end(tmp_path: Path) -> None:
+    (learner,) = learn_into(tmp_path, "q")
+    (record,) = read_learned(tmp_path).records
+    assert record.curve["steps"] == [1_000]
+    assert record.curve["mean"] == [learner.test().mean]
+
+
+def test_runs_on_the_same_model_are_put_together(tmp_path: Path) -> None:
+    for name, algorithm in (("one", "rql"), ("two", "q")):
+        learn_into(tmp_path / name, algorithm, seeds=2)
+    (both,) = joined([read_learned(tmp_path / "one"), read_learned(tmp_path / "two")])
+    assert len(both.records) == 4
+    assert [row.runs for row in table_rows([both])] == [2, 2]
+    learn_into(tmp_path / "other", "q", model=recurl.zoo.gambler())
+    assert len(joined([both, read_learned(tmp_path / "other")])) == 2
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    learn_into(tmp_path, "rql", seeds=3)
+    (tmp_path / "seed-0.ckpt").unlink()
+    (tmp_path / "seed-1.ckpt").write_bytes(b"nonsense")
+    study = read_learned(tmp_path)
+    assert study.missing == 1
+    assert [record.failed for record in study.records] == [True, False]
+    assert "seed-1.ckpt" in study.records[0].error
+    (tmp_path / "run.json").write_text('{"algorithm": "sarsa"}')
+    with pytest.raises(CheckpointError, match=r"run\.json is damaged"):
+        read_learned(tmp_path)
+
+
+def test_a_folder_whose_runs_are_not_saved_yet_is_refused(tmp_path: Path) -> None:
+    learn_into(tmp_path, "rql")
+    (tmp_path / "seed-0.ckpt").unlink()
+    with pytest.raises(CheckpointError, match=r"no run .* has been saved"):
+        read_learned(tmp_path)
