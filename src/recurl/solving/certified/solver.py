@@ -101,6 +101,7 @@ class _Run:
     at_least: float | None = None
     callback: Callback | None = None
     found: Found = field(default_factory=Found)
+    told: tuple[float, float] = (-np.inf, np.inf)
     work: dict[str, float] = field(default_factory=lambda: {"trials": 0, "rounds": 0, "points": 0})
 
     def search(self) -> str:
@@ -197,5 +198,7 @@ class _Run:
                 break
 
     def _report(self, low: float, high: float) -> None:
+        """Tell of an interval, never wider than the last one told of: rounding is not news."""
+        self.told = max(low, self.told[0]), min(high, self.told[1])
         if self.callback is not None:
-            self.callback(*self._ends(low, high), self.work)
+            self.callback(*self._ends(*self.told), self.work)
