@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import product
 
-from recurl.automaton import Machine
+from tests.grammar.words import words
+
+from recurl.automaton import Machine, machine_of
+from recurl.grammar import Grammar
 
 
 def verdicts(machine: Machine, word: Sequence[str], highest: int = 12) -> set[str]:
@@ -30,3 +34,14 @@ def verdicts(machine: Machine, word: Sequence[str], highest: int = 12) -> set[st
                 seen.add(after)
                 pending.append(after)
     return final
+
+
+def check_words(grammar: Grammar, method: str, *, free: bool) -> None:
+    """A machine accepts what the grammar's words are by definition, in one way if it is free."""
+    spelt = words(grammar, 4)
+    machine = machine_of(grammar, end="end", method=method, conflicts="error" if free else "agent")
+    for size in range(4):
+        for word in product("ab", repeat=size):
+            found = verdicts(machine, [*word, "end"], highest=7)
+            assert ("accepted" in found) == (word in spelt), word
+            assert not free or len(found) == 1, word

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
-from tests.automaton.runs import verdicts
-from tests.grammar.words import random_grammar, words
+from tests.automaton.runs import check_words
+from tests.grammar.words import spelling_grammar
 
-from recurl.automaton import machine_of
 from recurl.automaton.lr1_rules import LR1Rules
 from recurl.automaton.spelling import Spelling
 from recurl.grammar import Grammar
@@ -16,17 +13,8 @@ from recurl.grammar.lr1 import Table
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_grammars_are_read_as_their_words_are_defined(seed: int) -> None:
-    grammar = random_grammar(np.random.default_rng(seed))
-    spelt = words(grammar, 4)
-    if not spelt:
-        return
-    free = not Table(grammar).conflicts
-    machine = machine_of(grammar, end="end", method="lr1", conflicts="error" if free else "agent")
-    for size in range(4):
-        for word in product("ab", repeat=size):
-            found = verdicts(machine, [*word, "end"], highest=7)
-            assert ("accepted" in found) == (word in spelt), word
-            assert not free or len(found) == 1, word
+    grammar = spelling_grammar(np.random.default_rng(seed))
+    check_words(grammar, "lr1", free=not Table(grammar).conflicts)
 
 
 def test_without_conflicts_nothing_is_left_to_the_agent() -> None:

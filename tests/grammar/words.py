@@ -39,3 +39,11 @@ def random_grammar(rng: np.random.Generator) -> Grammar:
         },
         terminals="ab",
     )
+
+
+def spelling_grammar(rng: np.random.Generator) -> Grammar:
+    """The next random grammar that has a word of up to four letters."""
+    while True:
+        grammar = random_grammar(rng)
+        if words(grammar, 4):
+            return grammar

@@ -29,5 +29,5 @@ def test_a_callback_may_end_the_run() -> None:
 
 
 def test_a_base_learner_does_nothing_itself() -> None:
-    with pytest.raises(NotImplementedError):
-        Learner()._set_up(None, None)
+    with pytest.raises(TypeError, match="abstract"):
+        Learner()  # type: ignore[abstract]

@@ -39,7 +39,9 @@ def test_long_names_are_cut() -> None:
 
 
 def test_nothing_is_raised_without_problems() -> None:
-    Report().raise_any()
+    report = Report()
+    report.raise_any()
+    assert not report.problems
 
 
 def test_problems_end_at_a_thousand() -> None:

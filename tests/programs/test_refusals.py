@@ -6,6 +6,7 @@ import textwrap
 import pytest
 from tests.programs.written import program_of
 
+import recurl
 from recurl.errors import ModelError
 
 # Body of a function; what is said of it; what to write instead.
@@ -91,18 +92,20 @@ def test_all_problems_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "worth"),
     [
-        "xs = []\nxs.append(n)\nreward(len(xs))",  # a list between events
-        "xs = [0, 0]\nxs[0] = n\nreward(sum(xs))",
-        "try:\n    n = 1 // n\nexcept ZeroDivisionError:\n    n = 0\nreward(n)",
-        "with MODULE_LOCK as x:\n    n = 2\nreward(n)",
-        "reward(max((1, 2), key=lambda i: i * n))",
-        "reward(sum([i * n for i in range(3)]))",
-        "del n",
+        # a list between events
+        ("xs = []\nxs.append(n)\nreward(len(xs))", 1),
+        ("xs = [0, 0]\nxs[0] = n\nreward(sum(xs))", 1),
+        ("try:\n    n = 1 // n\nexcept ZeroDivisionError:\n    n = 0\nreward(n)", 1),
+        ("with MODULE_LOCK as x:\n    n = 2\nreward(n)", 2),
+        ("reward(max((1, 2), key=lambda i: i * n))", 2),
+        ("reward(sum([i * n for i in range(3)]))", 3),
+        ("del n", 0),
     ],
 )
-def test_pure_python_is_welcome(body: str) -> None:
+def test_pure_python_is_welcome(body: str, worth: float) -> None:
     lock = "import contextlib\nMODULE_LOCK = contextlib.nullcontext()\n"
     text = "@program\ndef f(n):\n" + textwrap.indent(body, "    ") + f"\n{lock}"
-    program_of(text).model(1, state_limit=100)
+    model = program_of(text).model(1, state_limit=100)
+    assert recurl.solve(model).value == pytest.approx(worth)

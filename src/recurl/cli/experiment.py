@@ -24,13 +24,14 @@ WIDE = ("IQM [95 %]", "distance", "steps to 5 %", "steps to 1 %", "time a run", 
 """Columns that are left to the report: a terminal is not that wide."""
 
 
+Workers = Annotated[int | None, typer.Option(min=1, help="Runs at once; all cores if not given.")]
+
+
 def experiment(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Models, methods, seeds, steps.")],
     *,
     out: Annotated[Path | None, typer.Option(help="Folder; named after the file.")] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Runs at once; all cores if not given.")
-    ] = None,
+    workers: Workers = None,
     json: AsJson = False,
 ) -> None:
     """Run the experiments of a file; makes a figure and a report.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recurl.cli.experiment import run_and_report
+from recurl.cli.experiment import Workers, run_and_report
 from recurl.cli.output import AsJson, UsageError
 
 EXAMPLES = """\
@@ -27,9 +27,7 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="Folder; 'reproduced', or 'reproduced-quick'.")
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Runs at once; all cores if not given.")
-    ] = None,
+    workers: Workers = None,
     json: AsJson = False,
 ) -> None:
     """Rerun the experiments of the paper, with a report.

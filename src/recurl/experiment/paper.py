@@ -13,6 +13,17 @@ SEEDS, QUICK_SEEDS = 10, 3
 QUICK_PALINDROME_STEPS = 30_000
 """As long as the published exploration takes to fall: by then it is seen who learns."""
 
+
+def _tabular(evaluate_every: int) -> tuple[Method, ...]:
+    """Both learners of the paper, and the preset, which is tested as often."""
+    preset = {"preset": "swift", "episode_limit": 200, "evaluate_every": evaluate_every}
+    return (
+        Method("rql", "rql", label="recursive Q-learning", published="rql"),
+        Method("ql", "q", label="flat Q-learning", published="ql"),
+        Method("rql-swift", "rql", preset, label="recursive, best preset", with_shared=False),
+    )
+
+
 CLOUD = Experiment(
     name="cloud",
     title="Cloud",
@@ -28,17 +39,7 @@ CLOUD = Experiment(
         "evaluate_every": 100,
         "evaluate_episodes": 100,
     },
-    methods=(
-        Method("rql", "rql", label="recursive Q-learning", published="rql"),
-        Method("ql", "q", label="flat Q-learning", published="ql"),
-        Method(
-            "rql-swift",
-            "rql",
-            {"preset": "swift", "episode_limit": 200, "evaluate_every": 100},
-            label="recursive, best preset",
-            with_shared=False,
-        ),
-    ),
+    methods=_tabular(evaluate_every=100),
 )
 
 SPELUNKING = Experiment(
@@ -59,17 +60,7 @@ SPELUNKING = Experiment(
         "evaluate_every": 1_000,
         "evaluate_episodes": 100,
     },
-    methods=(
-        Method("rql", "rql", label="recursive Q-learning", published="rql"),
-        Method("ql", "q", label="flat Q-learning", published="ql"),
-        Method(
-            "rql-swift",
-            "rql",
-            {"preset": "swift", "episode_limit": 200, "evaluate_every": 1_000},
-            label="recursive, best preset",
-            with_shared=False,
-        ),
-    ),
+    methods=_tabular(evaluate_every=1_000),
 )
 
 PALINDROME = Experiment(

@@ -219,6 +219,12 @@ def _replay(w: World, x: Contexts, run: Run, rule: Rule, logged: int, step: int)
         _repeat(w, x, run, rule, next_below(run.random, min(logged, len(run.log))), step)
 
 
+@inlined
+def _note(entry: np.ndarray, cell: int, outcome: int, context: int, vertex: int) -> None:
+    """Log a step: what it changed, what came of it, from which context, and where it led."""
+    entry[0], entry[1], entry[2], entry[3] = cell, outcome, context, vertex
+
+
 @compiled
 def learn_steps(w: World, x: Contexts, run: Run, rule: Rule, steps: int) -> int:
     """Take steps, learning; returns why it stopped. It stops between steps only.
@@ -270,9 +276,7 @@ def learn_steps(w: World, x: Contexts, run: Run, rule: Rule, steps: int) -> int:
         goal = target(move, outcome.reward, ahead, other)
         improve(x.q, x.visits, row + action, goal, rule.step_size, step)
         if rule.replay > 0:
-            entry = logged % len(run.log)
-            run.log[entry, 0], run.log[entry, 1], run.log[entry, 2] = row + action, i, home
-            run.log[entry, 3] = vertex if running else -1
+            _note(run.log[logged % len(run.log)], row + action, i, home, vertex if running else -1)
             logged += 1
             _replay(w, x, run, rule, logged, step)
         step += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -74,7 +75,7 @@ class Engine(Protocol):
         """Go back to where a checkpoint was made."""
 
 
-class Learner:
+class Learner(ABC):
     """A learner: settings, an engine that does the work, and the curve of its tests."""
 
     flat: bool
@@ -87,9 +88,9 @@ class Learner:
     engine: Any
     curve: Curve
 
+    @abstractmethod
     def _set_up(self, model_or_env: Any, settings: Any, evaluation_env: Any = None) -> None:
         """Take the settings and make the engine."""
-        raise NotImplementedError
 
     @property
     def model(self) -> RMDP | None:

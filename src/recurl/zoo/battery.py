@@ -66,15 +66,20 @@ def battery(
         number("step_reward", step_reward),
     )
     at_least("charge", charge, 0)
-    starts = list(world.grid.cells("S"))
-    if len(starts) != 1 or not any(world.grid.cells("T")):
-        raise ValueError(f"the map {layout!r} must have one start S and at least one target T")
+    check_map(layout)
+    (start,) = world.grid.cells("S")
     builder = Builder("battery").features(*FEATURES)
-    entries, used = world.unit_cells(starts[0], charge)
-    world.write_reserve(builder, starts[0], charge, used=used)
+    entries, used = world.unit_cells(start, charge)
+    world.write_reserve(builder, start, charge, used=used)
     if entries:
         world.write_unit(builder, entries, used)
     return builder.build("reserve")
+
+
+def check_map(layout: str) -> None:
+    """A map must say where the robot starts and where it is to go."""
+    if layout.count("S") != 1 or "T" not in layout:
+        raise ValueError(f"the map {layout!r} must have one start S and at least one target T")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from recurl.automaton.machine import Machine, rule
 from recurl.automaton.product import product
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
+from recurl.zoo.battery import check_map
 from recurl.zoo.values import at_least, between, number
 
 
@@ -38,8 +39,7 @@ def battery_product(
         <RMDP battery_product: 2 components, 48 vertices, multi-exit, recursive>
     """
     at_least("charge", charge, 0)
-    if layout.count("S") != 1 or "T" not in layout:
-        raise ValueError(f"the map {layout!r} must have one start S and at least one target T")
+    check_map(layout)
     grid = gridworld(
         layout,
         slip=between("slip", slip, 0, 1, closed="low"),

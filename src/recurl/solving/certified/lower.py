@@ -48,7 +48,6 @@ class Lower:
     entry_reach: Floats
     entry_rewards: Floats
     sound: bool = False
-    steps: int = 0
 
     @classmethod
     def of(cls, tables: Tables, points: Points, action: Ints, callee: Ints) -> Lower:
@@ -234,5 +233,4 @@ def _settle(
         return fine.after(step(x, fine.now), x)
 
     rest = solver(finer, slopes, start, 0.5 * slack)
-    lower.steps += rest.steps
     return step(rest.x, fine.least)
