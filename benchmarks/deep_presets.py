@@ -28,12 +28,15 @@ FIRST, EVERY, CONTEXTS = 10_000, 1_000, 200
 VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {"preset": "paper"},
     "swift": {"preset": "swift"},
+    "no call entered anew": {"preset": "swift", "refresh": 0},
+    "no gate": {"preset": "swift", "gated": False},
     "features as they are": {"preset": "swift", "observation": "features"},
     "exit values as they are": {"preset": "swift", "value_scale": 1.0},
     "no averaging": {"preset": "swift", "averaging": 0.0},
     "constant learning rate": {"preset": "swift", "learning_rate": constant(0.002)},
-    "exploration down to 0.1": {"preset": "swift", "exploration": linear(1.0, 0.1, 20_000)},
+    "exploration down to 0.1": {"preset": "swift", "exploration": linear(1.0, 0.1, 12_000)},
     "buffer of 20,000": {"preset": "swift", "buffer": 20_000},
+    "batch of 256": {"preset": "swift", "batch": 256},
     "update every step": {"preset": "swift", "train_every": 1},
     "target every 500": {"preset": "swift", "target_every": 500},
 }

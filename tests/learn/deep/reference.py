@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from recurl.learn.deep.loop import step_draws
+from recurl.learn.deep.refresh import refresh_draws
 from recurl.learn.deep.settings import DeepSettings
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import CALLS, EXITS, STEP
@@ -34,7 +35,7 @@ class Reference:
         self.t, self.s, self.rows = model.tables, settings, rows.astype(np.float64)
         self.key, self.step = run.key, 0
         self.online: Layers = [
-            [np.array(x, np.float64) for x in layer] for layer in run.brain.online
+            [np.array(x, np.float64) for x in layer] for layer in run.brain.online.layers
         ]
         self.target = [list(layer) for layer in self.online]
         self.average = [list(layer) for layer in self.online]
@@ -70,26 +71,25 @@ class Reference:
             int(t.landing[i]),
         )
         move, other, over, full = int(t.move[i]), 0.0, False, False
+        box = int(t.move_box[i])
         if move == STEP:
             self.vertex = landing
         elif move == CALLS:
-            box = int(t.move_box[i])
-            exits = range(int(t.n_exits[t.box_component[box]]))
-            hopes = [self.q(self.online, int(t.box_return[box]) + k, values).max() for k in exits]
-            other = min(hopes)
             full = len(self.stack) == s.stack_limit
             self.stack.append((box, values))
-            self.values = np.zeros(t.max_exits)
-            self.values[: len(hopes)] = np.array(hopes) - other
+            self.values, other = self.entered(box, values)
             self.vertex = landing
         else:
             other, over = values[landing], not self.stack
             if self.stack:
-                box, self.values = self.stack.pop()
-                self.vertex = int(t.box_return[box]) + landing
-        self.buffer.append((here, values, action, reward, move, other, self.vertex, self.values))
+                came, self.values = self.stack.pop()
+                self.vertex = int(t.box_return[came]) + landing
+        self.buffer.append(
+            (here, values, action, reward, move, other, self.vertex, self.values, box)
+        )
         if self.step >= s.warm_up and self.step % s.train_every == 0:
             self.learn(draws[4:])
+            self.refresh()
         self.length += 1
         long = self.length == s.episode_limit
         if over or full or long:
@@ -97,6 +97,26 @@ class Reference:
             self.cut, self.overflowed = self.cut + (not over), self.overflowed + full
             self.begin(draws[3])
         self.step += 1
+
+    def entered(self, box: int, values: np.ndarray) -> tuple[np.ndarray, float]:
+        """Exit values with which a box is entered, and what was taken off them."""
+        t = self.t
+        exits = range(int(t.n_exits[t.box_component[box]]))
+        hopes = [self.q(self.online, int(t.box_return[box]) + k, values).max() for k in exits]
+        found = np.zeros(t.max_exits)
+        found[: len(hopes)] = np.array(hopes) - min(hopes)
+        return found, float(min(hopes))
+
+    def refresh(self) -> None:
+        """Enter some stored calls anew."""
+        if not self.s.refresh:
+            return
+        draws = np.asarray(refresh_draws(self.key, jnp.int32(self.step), self.s.refresh))
+        calls = [i for i in self.numbers(draws) if self.buffer[i][4] == CALLS]
+        for i in calls[: self.s.refresh]:
+            *known, _, there, _, box = self.buffer[i]
+            values, least = self.entered(box, known[1])
+            self.buffer[i] = (*known, least, there, values, box)
 
     def outcome(self, action: int, draw: float) -> int:
         t = self.t
@@ -115,21 +135,15 @@ class Reference:
 
     def goal(self, transition: tuple[Any, ...]) -> float:
         """The three cases, one by one."""
-        _, _, _, reward, move, other, there, values_there = transition
+        _, _, _, reward, move, other, there, values_there, _ = transition
         if move == EXITS:
             return float(reward + other)
         ahead = float(self.q(self.target, there, values_there).max())
         return float(reward + ahead + other) if move == CALLS else float(reward + ahead)
 
     def learn(self, draws: np.ndarray) -> None:
-        s, kept = self.s, self.buffer[-self.s.buffer :]
-        stored = len(self.buffer)
-        places = [int(np.float32(d) * np.float32(len(kept))) for d in draws]
-        # The ring buffer's row p holds the latest step whose number is p modulo its size.
-        latest = [
-            p if stored <= s.buffer else stored - 1 - (stored - 1 - p) % s.buffer for p in places
-        ]
-        picked = [self.buffer[i] for i in latest]
+        s = self.s
+        picked = [self.buffer[i] for i in self.numbers(draws)]
         goals = np.array([self.goal(one) for one in picked])
         assert not isinstance(s.value_scale, str)
         assert not isinstance(s.reward_scale, str)
@@ -141,6 +155,12 @@ class Reference:
         slope = np.zeros_like(out)
         slope[np.arange(len(picked)), actions] = 2 * error / len(picked)
         self.descend(self.slopes(slope, inputs))
+
+    def numbers(self, draws: np.ndarray) -> list[int]:
+        """Steps that random numbers stand for; row p holds the latest p modulo the size."""
+        stored, size = len(self.buffer), self.s.buffer
+        places = [int(np.float32(d) * np.float32(min(stored, size))) for d in draws]
+        return [p if stored <= size else stored - 1 - (stored - 1 - p) % size for p in places]
 
     def slopes(self, slope: np.ndarray, inputs: list[np.ndarray]) -> Layers:
         found: Layers = []

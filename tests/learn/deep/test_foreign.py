@@ -13,8 +13,9 @@ from gymnasium import spaces
 import recurl
 from recurl.errors import LimitError, ProtocolError
 from recurl.learn.deep.foreign import DeepForeignEngine
+from recurl.learn.deep.foreign_loop import kept
 from recurl.learn.deep.learner import DQN, DeepRecursiveQLearning
-from recurl.learn.deep.replay import Kind, steps_of
+from recurl.learn.deep.replay import steps_of
 from recurl.learn.deep.rule import predict
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.schedules import linear
@@ -51,7 +52,7 @@ def test_the_buffer_holds_the_three_cases() -> None:
     settings = DeepSettings(**{**TINY, "warm_up": 1000})
     engine = DeepForeignEngine(env, settings, flat=False)
     engine.advance(300)
-    steps = steps_of(Kind(*engine.shape), engine.mind.buffer)
+    steps = steps_of(kept((settings.plan, engine.shape)), engine.mind.buffer)
     plain = {name: np.asarray(x) for name, x in steps._asdict().items()}
     brain, box = engine.mind.brain, plain["move"] == 1
     assert box.sum() > 30
@@ -130,7 +131,7 @@ def test_divergence_keeps_what_was_learned() -> None:
     with pytest.raises(LimitError, match=r"at step 2\d: lower learning_rate.*up to step 20"):
         learner.learn(100)
     assert learner.steps == 20
-    assert np.isfinite(learner.engine.arrays()["brain.online.0.weights"]).all()
+    assert np.isfinite(learner.engine.arrays()["brain.online.layers.0.weights"]).all()
 
 
 def test_actions_must_be_numbered() -> None:

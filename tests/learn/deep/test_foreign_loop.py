@@ -10,13 +10,14 @@ import pytest
 from recurl.learn.deep.foreign_loop import (
     entered_values,
     first_actions,
+    kept,
     new_mind,
     policy_action,
     policy_values,
     take_in,
 )
 from recurl.learn.deep.network import Shape
-from recurl.learn.deep.replay import Kind, steps_of
+from recurl.learn.deep.replay import steps_of
 from recurl.learn.deep.rule import predict
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.deep.sheet import Seen, blank
@@ -47,7 +48,7 @@ def test_each_move_is_stored_with_its_number_and_goes_on_in_its_values() -> None
     brain = jax.tree.map(jnp.copy, mind.brain)
     sheet, seen = filled()
     mind, told = take_in(SETTING, mind, sheet)
-    steps = steps_of(Kind(*SHAPE), mind.buffer)
+    steps = steps_of(kept(SETTING), mind.buffer)
     q = predict(
         PLAN, brain, brain.online, jnp.asarray(seen.ports[1, 0]), jnp.asarray(seen.values[1])
     )
@@ -68,7 +69,7 @@ def test_lanes_that_only_begin_are_not_stored_and_begin_with_equal_exits() -> No
     seen.real[:], seen.begins[:] = [0, 1, 0], [1, 0, 0]
     mind, told = take_in(SETTING, mind, sheet)
     assert int(mind.step) == 1
-    assert steps_of(Kind(*SHAPE), mind.buffer).reward.tolist() == [2, *[0] * 9]
+    assert steps_of(kept(SETTING), mind.buffer).reward.tolist() == [2, *[0] * 9]
     assert told[0, 2:].tolist() == [0, 0]
 
 

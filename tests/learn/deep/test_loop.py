@@ -29,7 +29,7 @@ SMALL: dict[str, Any] = {
 
 
 def stored(engine: DeepModelEngine) -> Transition:
-    return steps_of(kept(engine.program.static), engine.run.buffer)
+    return steps_of(kept(*engine.program[:2]), engine.run.buffer)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,7 @@ def stored(engine: DeepModelEngine) -> Transition:
             {"observation": "categories", "averaging": 0.9, "value_scale": 0.1, "stack_limit": 3},
         ),
         (recurl.zoo.stack_matters(), {"reward_scale": 0.5, "train_every": 2}),
+        (recurl.zoo.palindrome(size=2), {"value_scale": 0.1, "stack_limit": 3, "refresh": 3}),
     ],
 )
 def test_the_loop_does_what_a_plain_one_does(model: recurl.RMDP, given: dict[str, Any]) -> None:

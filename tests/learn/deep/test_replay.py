@@ -13,13 +13,14 @@ from recurl.learn.deep.replay import (
     store_rows,
 )
 
-KIND = Kind(0, 2, 0)
+KIND = Kind(0, 2, 0, False)
 
 
 def step(number: float) -> Transition:
     x, i = jnp.float32(number), jnp.int32(number)
     row = jnp.full(2, number, jnp.float32)
-    return Transition(i, row, i, x, jnp.uint8(1), x, i, row, jnp.zeros(0, bool))
+    none = jnp.zeros(0, bool)
+    return Transition(i, row, i, x, jnp.uint8(1), x, i, row, none, none, none)
 
 
 def test_the_oldest_step_is_written_over() -> None:
@@ -46,21 +47,26 @@ def test_samples_come_from_what_is_filled() -> None:
 
 
 def test_observations_and_masks_are_kept() -> None:
-    kind = Kind(3, 1, 2)
+    kind = Kind(3, 1, 2, True)
     row, values, mask = jnp.array([1.5, 2.5, 3.5]), jnp.array([9.0]), jnp.array([True, False])
     x = jnp.float32(4)
-    one = Transition(row, values, jnp.int32(1), x, jnp.uint8(2), x, -row, values, mask)
+    ports, masks = 2 * row[None], ~mask[None]
+    one = Transition(
+        row, values, jnp.int32(1), x, jnp.uint8(2), x, -row, values, mask, ports, masks
+    )
     found = steps_of(kind, store(new_buffer(kind, 1), jnp.int32(0), one))
     assert found.here.tolist() == [[1.5, 2.5, 3.5]]
     assert found.there.tolist() == [[-1.5, -2.5, -3.5]]
     assert found.mask.tolist() == [[True, False]]
+    assert (found.ports.tolist(), found.ports_mask.tolist()) == ([[[3, 5, 7]]], [[[False, True]]])
     assert (found.action.tolist(), found.move.tolist(), found.other.tolist()) == ([1], [2], [4])
 
 
 def test_rows_that_are_not_real_are_left_out() -> None:
     one = step(7)
     rows = Transition(*(jnp.stack([x, x + 1, x + 2]) if x.size else x[None] for x in one))
-    rows = rows._replace(mask=jnp.zeros((3, 0), bool))
+    none = jnp.zeros((3, 0), bool)
+    rows = rows._replace(mask=none, ports=none, ports_mask=none)
     real = jnp.asarray([True, False, True])
     buffer = store_rows(new_buffer(KIND, 4), jnp.asarray([3, 4, 4]), rows, real)
     assert steps_of(KIND, buffer).here.tolist() == [9, 0, 0, 7]

@@ -93,13 +93,13 @@ def test_updates_learn_what_ends_pay_and_copy_the_target_now_and_then() -> None:
     improve = jax.jit(lambda brain, step: update(plan, brain, data, step))
     for number in range(1, 1000):
         last, brain = brain, improve(brain, jnp.int32(number))
-        same = (brain.target[0].weights == brain.online[0].weights).all()
+        same = (brain.target.layers[0].weights == brain.online.layers[0].weights).all()
         assert bool(same) == (number % 3 == 0) or number > 20
     assert float(last.loss) < 1e-3
     q = predict(plan, brain, brain.online, data.features, data.values)
     chosen = q[jnp.arange(8), data.action]
     np.testing.assert_allclose(chosen, data.reward, atol=0.1)
-    assert (brain.average[0].weights == brain.online[0].weights).all()
+    assert (brain.average.layers[0].weights == brain.online.layers[0].weights).all()
 
 
 def test_scaled_rewards_give_the_same_predictions_in_their_own_units() -> None:

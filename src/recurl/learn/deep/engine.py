@@ -22,6 +22,7 @@ from recurl.learn.deep.stretch import advance, trial_key
 from recurl.learn.deep.trees import as_arrays, from_arrays
 from recurl.learn.deep.trial import Tested, trial
 from recurl.learn.deep.world import World, static_of, world_of
+from recurl.model.tables import CALLS
 
 if TYPE_CHECKING:
     from recurl.learn.deep.encoding import Rows
@@ -166,7 +167,8 @@ class DeepModelEngine:
 
     def _check(self, run: Run) -> None:
         t, height = self.model.tables, int(run.place.height)
-        kept_steps = steps_of(kept(self.program.static), run.buffer)
+        kind = kept(self.program.plan, self.program.static)
+        kept_steps = steps_of(kind, run.buffer)
         vertices = np.concatenate([kept_steps.here, kept_steps.there, [run.place.vertex]])
         if vertices.min() < 0 or vertices.max() >= t.n_vertices:
             raise ValueError("the run names vertices that do not exist")
@@ -178,6 +180,10 @@ class DeepModelEngine:
         actions = np.asarray(kept_steps.action)
         if actions.min() < 0 or actions.max() >= t.max_actions:
             raise ValueError("the run names actions that do not exist")
+        if kind.ports:
+            called = np.asarray(kept_steps.ports)[np.asarray(kept_steps.move) == CALLS]
+            if called.min(initial=0) < 0 or called.max(initial=0) >= max(1, t.n_boxes):
+                raise ValueError("the run calls boxes that do not exist")
 
 
 def check_loss(loss: float, step: int, good: int, settings: DeepSettings) -> None:

@@ -17,6 +17,7 @@ from recurl.learn.deep.engine import Vector, check_loss
 from recurl.learn.deep.foreign_loop import (
     Mind,
     first_actions,
+    kept,
     new_mind,
     policy_action,
     policy_values,
@@ -24,7 +25,7 @@ from recurl.learn.deep.foreign_loop import (
 )
 from recurl.learn.deep.lanes import Look, Moment, lanes_of
 from recurl.learn.deep.network import Shape
-from recurl.learn.deep.replay import Kind, steps_of
+from recurl.learn.deep.replay import steps_of
 from recurl.learn.deep.rule import health
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.deep.sheet import Seen, blank
@@ -265,7 +266,7 @@ class DeepForeignEngine:
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take over what a checkpoint kept; the next step begins episodes."""
         mind = from_arrays(self.mind, arrays)
-        actions = np.asarray(steps_of(Kind(*self.shape), mind.buffer).action)
+        actions = np.asarray(steps_of(kept(self._setting), mind.buffer).action)
         if actions.min() < 0 or actions.max() >= self.shape.actions or int(mind.step) < 0:
             raise ValueError("the run names actions that do not exist")
         self._take_over(mind)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from recurl.learn.deep.loop import OWN_DRAWS, step_draws
 from recurl.learn.deep.network import Params, Shape
+from recurl.learn.deep.refresh import refresh_draws, refreshed
 from recurl.learn.deep.replay import Kind, Transition, new_buffer, sample, store_rows
 from recurl.learn.deep.rule import (
     Batch,
@@ -39,12 +40,18 @@ class Mind(NamedTuple):
     buffer: jax.Array
 
 
+def kept(setting: Setting) -> Kind:
+    """What the buffer holds of a step: what was observed."""
+    plan, shape = setting
+    return Kind(*shape, bool(plan.refresh and shape.exits))
+
+
 @partial(jax.jit, static_argnums=0)
 def new_mind(setting: Setting, seed: jax.Array) -> Mind:
     """A mind that knows nothing."""
     plan, shape = setting
     first, key = jax.random.split(jax.random.key(seed))
-    buffer = new_buffer(Kind(*shape), plan.buffer)
+    buffer = new_buffer(kept(setting), plan.buffer)
     return Mind(key, jnp.int32(0), new_brain(plan, shape, first), buffer)
 
 
@@ -75,12 +82,21 @@ def take_in(setting: Setting, mind: Mind, sheet: jax.Array) -> tuple[Mind, jax.A
     rows = Transition(
         seen.here, seen.values, seen.action, seen.reward, seen.move,
         jnp.where(seen.move == EXITS, worth, least), seen.there, after, seen.mask,
+        *_ports(setting, seen),
     )  # fmt: skip
     mind = _learn_all(setting, _noted(plan, mind, seen, entered), rows, seen.real)
     values = jnp.where(seen.begins[:, None], 0.0, after)
     actions = _choose(setting, mind, seen.next, values, seen.next_mask).astype(jnp.float32)
     loss = jnp.broadcast_to(mind.brain.loss, actions.shape)
     return mind, jnp.column_stack([actions, loss, values])
+
+
+def _ports(setting: Setting, seen: Seen) -> tuple[jax.Array, jax.Array]:
+    """What is stored of the return ports."""
+    if kept(setting).ports:
+        return seen.ports, seen.ports_mask
+    none = jnp.zeros((len(seen.move), 0))
+    return none, none
 
 
 def _enter(setting: Setting, brain: Brain, seen: Seen) -> tuple[jax.Array, jax.Array]:
@@ -129,26 +145,42 @@ def _noted(plan: DeepSettings, mind: Mind, rows: Seen, entered: jax.Array) -> Mi
 
 def _learn_all(setting: Setting, mind: Mind, rows: Transition, real: jax.Array) -> Mind:
     """Store the steps of all lanes, then learn as often as they were steps."""
-    plan, shape = setting
+    plan, _ = setting
     number = mind.step + jnp.cumsum(real, dtype=jnp.int32) - real
     buffer = store_rows(mind.buffer, number, rows, real)
     after = mind.step + real.sum(dtype=jnp.int32)
 
     def learn(step: jax.Array, brain: Brain) -> Brain:
         draws = step_draws(mind.key, step, plan.batch)[OWN_DRAWS:]
-        return update(plan, brain, Batch(*sample(Kind(*shape), buffer, after, draws)), step)
+        steps = sample(kept(setting), buffer, after, draws)
+        return update(plan, brain, Batch(*steps[: len(Batch._fields)]), step)
+
+    due = real & (number >= plan.warm_up) & (number % plan.train_every == 0)
 
     def one(lane: jax.Array, brain: Brain) -> Brain:
-        step = number[lane]
-        due = real[lane] & (step >= plan.warm_up) & (step % plan.train_every == 0)
-        return jax.lax.cond(due, partial(learn, step), lambda brain: brain, brain)
+        return jax.lax.cond(due[lane], partial(learn, number[lane]), lambda brain: brain, brain)
 
     brain = mind.brain
     # A loop copies what it carries: not for a single lane.
     brain = (
         one(jnp.int32(0), brain) if len(real) == 1 else jax.lax.fori_loop(0, len(real), one, brain)
     )
+    buffer = _refreshed(setting, mind._replace(step=after, brain=brain, buffer=buffer), due)
     return Mind(mind.key, after, brain, buffer)
+
+
+def _refreshed(setting: Setting, mind: Mind, due: jax.Array) -> jax.Array:
+    """The buffer with some calls entered anew, if that is wanted: more if there are more lanes."""
+    plan, kind = setting[0], kept(setting)
+    if not kind.ports:
+        return mind.buffer
+    draws = refresh_draws(mind.key, mind.step, plan.refresh * len(due))
+
+    def again(calls: Transition) -> tuple[jax.Array, jax.Array]:
+        online = (mind.brain, mind.brain.online)
+        return entered_values(setting, online, calls.values, calls.ports, calls.ports_mask)
+
+    return refreshed(kind, mind.buffer, mind.step, due.any(), draws, again)
 
 
 def _choose(

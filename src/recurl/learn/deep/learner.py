@@ -38,8 +38,10 @@ class DeepLearner(Learner):
         warm_up: int | None = None,
         train_every: int | None = None,
         target_every: int | None = None,
+        refresh: int | None = None,
         averaging: float | None = None,
         observation: str | None = None,
+        gated: bool | None = None,
         value_scale: Scale | None = None,
         reward_scale: Scale | None = None,
         max_exits: int | None = None,
@@ -126,10 +128,14 @@ class DeepRecursiveQLearning(DeepLearner):
         warm_up: Steps before the first update.
         train_every: Steps between updates.
         target_every: Updates between copies to the target network.
+        refresh: Stored calls that are entered anew with each update, so that steps long past lead
+            on to what their return ports are worth now.
         averaging: Decay per update of the average of weights that the greedy policy uses; 0 uses
             the weights themselves.
         observation: How vertices of a model are shown: ``"features"``, ``"categories"`` (of these)
             or ``"onehot"``.
+        gated: Whether the state turns exit values up and down where they enter the network: the
+            first layer is tanh(A s + b + (1 + tanh(G s)) * B v).
         value_scale: Factor of exit values at the input, or ``"running"``: one over their root mean
             square so far.
         reward_scale: Factor of rewards and all values, or ``"running"``.

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from recurl.learn.deep.network import Params, Shape
+from recurl.learn.deep.refresh import refresh_draws, refreshed
 from recurl.learn.deep.replay import Kind, Transition, new_buffer, sample, store
 from recurl.learn.deep.rule import (
     Batch,
@@ -93,9 +94,9 @@ class Run(NamedTuple):
     tally: Tally
 
 
-def kept(static: Static) -> Kind:
-    """What the buffer holds of a step: vertices, whose actions are known."""
-    return Kind(0, static.exits, 0)
+def kept(plan: DeepSettings, static: Static) -> Kind:
+    """What the buffer holds of a step: vertices and boxes, of which all else is known."""
+    return Kind(0, static.exits, 0, bool(plan.refresh) and not static.flat)
 
 
 def step_draws(key: jax.Array, step: jax.Array, batch: int) -> jax.Array:
@@ -112,7 +113,7 @@ def new_run(program: Program, world: World, seed: jax.Array) -> Run:
     zero = jnp.int32(0)
     none = jnp.float32(0)
     tally = Tally(zero, none, zero, zero, zero, zero, none)
-    buffer = new_buffer(kept(static), plan.buffer)
+    buffer = new_buffer(kept(plan, static), plan.buffer)
     return Run(key, zero, new_brain(plan, shape, second), buffer, place, tally)
 
 
@@ -129,12 +130,14 @@ def one_step(program: Program, world: World, run: Run) -> Run:
     out = outcome(static, world, place.vertex, action, draws[0])
     entered, least = _entered(program, world, brain, place, out)
     after = follow(world, place, out, entered)
-    buffer = store(run.buffer, run.step, _transition(static, place, action, out, after, least))
+    known = _transition(program, place, action, out, after, least)
+    buffer = store(run.buffer, run.step, known)
     brain = _note_sizes(plan, static, world, brain, out, entered)
     due = (run.step >= plan.warm_up) & (run.step % plan.train_every == 0)
     brain = jax.lax.cond(
         due, partial(_learn, program, world, buffer, run.step, draws[OWN_DRAWS:]), _same, brain
     )
+    buffer = _refreshed(program, world, run, brain, buffer, due)
     place, tally = _close(plan, world, run, out, after, draws[3])
     return Run(run.key, run.step + 1, brain, buffer, place, tally)
 
@@ -178,18 +181,19 @@ def enter(
     values: jax.Array,
     box: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
-    """Exit values with which a box is entered, relative to their minimum, and the minimum."""
+    """Exit values with which boxes are entered, relative to their minimum, and the minimum."""
     plan, static, _ = program
     ports, there = return_ports(static, world, box)
-    same = jnp.broadcast_to(values, (static.exits, static.exits))
+    same = jnp.broadcast_to(values[..., None, :], (*ports.shape, static.exits))
     q = predict(plan, *mind, world.features[ports], same)
     return normalised(best(q, action_mask(static, world, ports)), there)
 
 
 def _transition(
-    static: Static, place: Place, action: jax.Array, out: Outcome, after: Place, least: jax.Array
+    program: Program, place: Place, action: jax.Array, out: Outcome, after: Place, least: jax.Array
 ) -> Transition:
     """The step as it is stored: a flat learner knows ordinary steps and the end."""
+    plan, static, _ = program
     over = is_over(place, out)
     if static.flat:
         move = jnp.where(over, EXITS, STEP)
@@ -198,10 +202,28 @@ def _transition(
         move = out.move
         worth = place.values[jnp.minimum(out.landing, static.exits - 1)]
         other = jnp.where(move == EXITS, worth, least)
+    none = jnp.zeros(0, bool)
     return Transition(
         place.vertex, place.values, action, out.reward, move.astype(jnp.uint8), other,
-        jnp.where(over, place.vertex, after.vertex), after.values, jnp.zeros(0, bool),
+        jnp.where(over, place.vertex, after.vertex), after.values, none,
+        out.box if kept(plan, static).ports else none, none,
     )  # fmt: skip
+
+
+def _refreshed(
+    program: Program, world: World, run: Run, brain: Brain, buffer: jax.Array, due: jax.Array
+) -> jax.Array:
+    """The buffer with some calls entered anew, if that is wanted."""
+    plan, static, _ = program
+    kind = kept(plan, static)
+    if not kind.ports:
+        return buffer
+    draws = refresh_draws(run.key, run.step, plan.refresh)
+
+    def again(calls: Transition) -> tuple[jax.Array, jax.Array]:
+        return enter(program, world, (brain, brain.online), calls.values, calls.ports)
+
+    return refreshed(kind, buffer, run.step + 1, due, draws, again)
 
 
 def _note_sizes(
@@ -225,7 +247,7 @@ def _learn(
     brain: Brain,
 ) -> Brain:
     plan, static, _ = program
-    rows = sample(kept(static), buffer, step + 1, draws)
+    rows = sample(kept(plan, static), buffer, step + 1, draws)
     batch = Batch(
         world.features[rows.here], rows.values, rows.action, rows.reward, rows.move, rows.other,
         world.features[rows.there], rows.values_there, action_mask(static, world, rows.there),

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from recurl.learn.deep.network import Params, Shape, new_params, q_values, sizes
+from recurl.learn.deep.network import Params, Shape, new_params, q_values
 from recurl.learn.deep.settings import DeepSettings, Scale
 from recurl.learn.schedules import CONSTANT, LINEAR, Schedule
 from recurl.model.tables import CALLS, EXITS
@@ -71,7 +71,7 @@ class Batch(NamedTuple):
 
 def new_brain(plan: DeepSettings, shape: Shape, key: jax.Array) -> Brain:
     """A network that knows nothing."""
-    params = new_params(key, sizes(plan, shape))
+    params = new_params(plan, shape, key)
     # Numbers as of one that was seen, so that a scale is never without a size.
     unit = Sizes(jnp.float32(1), jnp.float32(1))
     zero = jnp.int32(0)

@@ -29,11 +29,14 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True):
         warm_up: Steps before the first update.
         train_every: Steps between updates.
         target_every: Updates between copies of the online network to the target network.
+        refresh: Stored calls that are entered anew with each update: the exit values with which
+            they go on are computed again, by the network of now.
         averaging: Decay per update of the average of weights that the greedy policy uses; 0 uses
             the weights themselves.
         observation: How the network sees the vertices of a model: their ``"features"``, the
             ``"categories"`` of these (each distinct value of a feature is an input of its own),
             or ``"onehot"``. An environment is seen by what it observes.
+        gated: Whether the state turns exit values up and down where they enter the network.
         value_scale: Factor of exit values at the input, or ``"running"``.
         reward_scale: Factor of rewards, and so of what the network learns, or ``"running"``.
         max_exits: Most exits of anything called in an environment; a model knows its own.
@@ -53,8 +56,10 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True):
     warm_up: int = 1_000
     train_every: int = 1
     target_every: int = 500
+    refresh: int = 0
     averaging: float = 0.0
     observation: str = "features"
+    gated: bool = False
     value_scale: Scale = 1.0
     reward_scale: Scale = 1.0
     max_exits: int | None = None
@@ -72,10 +77,12 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True):
             _demand(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
         for name in ("evaluate_episodes", "evaluate_limit"):
             _demand(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
-        for name in ("warm_up", "seed", "evaluate_every"):
+        for name in ("warm_up", "refresh", "seed", "evaluate_every"):
             _demand(getattr(self, name) >= 0, name, "at least 0", getattr(self, name))
         _demand(0 <= self.averaging < 1, "averaging", "in [0, 1)", self.averaging)
         _demand(all(n >= 1 for n in self.hidden), "hidden", "positive sizes", self.hidden)
+        layers = bool(self.hidden) or not self.gated
+        _demand(layers, "gated", "False where there is no hidden layer", self.gated)
         for name in ("episode_limit", "max_exits"):
             value = getattr(self, name)
             _demand(value is None or value >= 1, name, "at least 1 or None", value)
@@ -106,13 +113,16 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "swift": {
         "observation": "categories",
+        "gated": True,
         "value_scale": 0.1,
-        "learning_rate": linear(0.002, 0.0001, 80_000),
-        "exploration": linear(1.0, 0.3, 20_000),
-        "averaging": 0.999,
-        "buffer": 40_000,
+        "learning_rate": linear(0.002, 0.00005, 80_000),
+        "exploration": linear(1.0, 0.3, 12_000),
+        "averaging": 0.9995,
+        "batch": 128,
+        "buffer": 60_000,
         "train_every": 2,
-        "target_every": 250,
+        "target_every": 100,
+        "refresh": 8,
     },
 }
 """Settings by name; docs/deep.md has what they were measured to do."""

@@ -144,10 +144,10 @@ def outcome(
 
 
 def return_ports(static: Static, world: World, box: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return ports of a box, as many as the widest component has exits, and which are there."""
-    count = jnp.arange(static.exits)
-    there = count < world.box_exits[box]
-    return jnp.where(there, world.box_return[box] + count, world.box_return[box]), there
+    """Return ports of boxes, as many as the widest component has exits, and which are there."""
+    count, first = jnp.arange(static.exits), world.box_return[box][..., None]
+    there = count < world.box_exits[box][..., None]
+    return jnp.where(there, first + count, first), there
 
 
 def follow(world: World, place: Place, out: Outcome, entered: jax.Array) -> Place:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _HOPELESS = 1e100
 _STRIKES = 12
 _PLAIN = 3
+_SMALL = 200
+"""Unknowns up to which solving for all of them at once costs less than a first guess."""
 
 
 class Rest(NamedTuple):
@@ -130,13 +132,31 @@ def linear_operator(size: int, matvec: Map) -> LinearOperator:
 
 def solve_from_identity(matrix: Any, right: Floats, rtol: float = 1e-5) -> Floats:
     """D with d - matrix d = right, nearly; ``right`` itself where none is found."""
-    from scipy.sparse.linalg import gmres
-
     flat = right.ravel()
-    apart = linear_operator(flat.size, lambda x: x - matrix @ x)
-    found, _ = gmres(apart, flat, rtol=rtol, atol=0.0, restart=40, maxiter=4)
+    if flat.size <= _SMALL and hasattr(matrix, "toarray"):
+        found = _solve_whole(np.eye(flat.size) - matrix.toarray(), flat)
+    else:
+        found = _solve_nearly(matrix, flat, rtol)
     solution: Floats = found.reshape(right.shape) if np.isfinite(found).all() else right
     return solution
+
+
+def _solve_whole(matrix: Floats, right: Floats) -> Floats:
+    """The solution; nan where there is none."""
+    try:
+        found: Floats = np.linalg.solve(matrix, right).astype(float, copy=False)
+    except np.linalg.LinAlgError:
+        return np.full_like(right, np.nan)
+    return found
+
+
+def _solve_nearly(matrix: Any, right: Floats, rtol: float) -> Floats:
+    """By products with the matrix alone."""
+    from scipy.sparse.linalg import gmres
+
+    apart = linear_operator(right.size, lambda x: x - matrix @ x)
+    found: Floats = gmres(apart, right, rtol=rtol, atol=0.0, restart=40, maxiter=4)[0]
+    return found
 
 
 def _distance(a: Floats, b: Floats) -> float:

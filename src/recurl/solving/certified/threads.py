@@ -23,10 +23,10 @@ def spread(count: int, slots: int, work: Callable[[int, int], None]) -> None:
         >>> sum(done)
         100
     """
-    parts = 4 * _threads()
     if slots <= _ALONE:
         work(0, count)
         return
+    parts = 4 * _threads()
     edges = [count * i // parts for i in range(parts + 1)]
     for future in [_pool().submit(work, a, b) for a, b in pairwise(edges)]:
         future.result()
