@@ -116,7 +116,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "gated": True,
         "value_scale": 0.1,
         "learning_rate": linear(0.002, 0.00005, 80_000),
-        "exploration": linear(1.0, 0.3, 12_000),
+        "exploration": linear(1.0, 0.4, 12_000),
         "averaging": 0.9995,
         "batch": 128,
         "buffer": 60_000,
