@@ -34,7 +34,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "exit values as they are": {"preset": "swift", "value_scale": 1.0},
     "no averaging": {"preset": "swift", "averaging": 0.0},
     "constant learning rate": {"preset": "swift", "learning_rate": constant(0.002)},
-    "exploration down to 0.1": {"preset": "swift", "exploration": linear(1.0, 0.1, 12_000)},
+    "exploration as in the paper": {"preset": "swift", "exploration": linear(1.0, 0.1, 30_000)},
     "buffer of 20,000": {"preset": "swift", "buffer": 20_000},
     "batch of 256": {"preset": "swift", "batch": 256},
     "update every step": {"preset": "swift", "train_every": 1},

@@ -36,7 +36,11 @@ def test_one_paragraph() -> None:
         "Method: guessing (why not). 0 s."
     )
     assert "least expected number of steps is 3" in str(solution(3, 3, Question("min", "steps")))
-    assert "worth of the exit" in str(solution(0, 1, Question("max", "none", (1.0,))))
+    by_exit = str(solution(0, 1, Question("min", "none", (1.0,))))
+    assert "gambler: the least probability to leave by out is in [0, 1]" in by_exit
+    assert "expected worth of the exit reached" in str(
+        solution(0, 1, Question("max", "none", (3.0,)))
+    )
     assert "\n" not in text
 
 

@@ -76,10 +76,9 @@ class Solution:
         return False if self.upper < threshold else None
 
     def __str__(self) -> str:
-        best = "greatest" if self.question.objective == "max" else "least"
         work = ", ".join(f"{count:g} {what}" for what, count in self.work.items())
         parts = [
-            f"{self.model.name}: the {best} expected {_what(self.question)} is {self._interval()}",
+            f"{self.model.name}: the {_asked(self.model, self.question)} is {self._interval()}",
             f"Method: {self.method}" + (f" ({self.reason})" if self.reason else ""),
             f"{work} in {self.seconds:.3g} s" if work else f"{self.seconds:.3g} s",
         ]
@@ -88,9 +87,8 @@ class Solution:
         return ". ".join(parts) + "."
 
     def _repr_html_(self) -> str:
-        best = "greatest" if self.question.objective == "max" else "least"
         facts = [
-            (f"{best} expected {_what(self.question)}", self._interval()),
+            (_asked(self.model, self.question), self._interval()),
             ("method", f"{self.method} ({self.reason})" if self.reason else self.method),
             ("policy", self.policy.kind if self.policy else "none"),
             ("seconds", f"{self.seconds:.3g}"),
@@ -103,9 +101,16 @@ class Solution:
         return f"in [{self.lower:.10g}, {self.upper:.10g}], width {self.gap:.2g}"
 
 
-def _what(question: Question) -> str:
+def _asked(model: RMDP, question: Question) -> str:
+    """What is asked, in words."""
+    best = "greatest" if question.objective == "max" else "least"
     if question.rewards == "steps":
-        return "number of steps"
-    if question.rewards == "none":
-        return "worth of the exit reached"
-    return "total reward"
+        return f"{best} expected number of steps"
+    if question.rewards == "model":
+        return f"{best} expected total reward"
+    if sorted(question.exit_values)[-2:] in ([1.0], [0.0, 1.0]):
+        t = model.tables
+        first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])
+        name = model.local_name(first + question.exit_values.index(1.0))
+        return f"{best} probability to leave by {name}"
+    return f"{best} expected worth of the exit reached"

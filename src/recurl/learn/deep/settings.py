@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from recurl.errors import UnknownNameError
-from recurl.learn.schedules import POWER, Schedule, as_schedule, constant, linear
+from recurl.learn.schedules import POWER, Schedule, as_schedule, constant, exponential, linear
 
 Scale = float | Literal["running"]
 """A factor, or ``"running"``: one over the root mean square of what was seen so far."""
@@ -116,7 +116,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "gated": True,
         "value_scale": 0.1,
         "learning_rate": linear(0.002, 0.00005, 80_000),
-        "exploration": linear(1.0, 0.4, 12_000),
+        "exploration": exponential(1.0, half_life=12_000, last=0.15),
         "averaging": 0.9995,
         "batch": 128,
         "buffer": 60_000,
