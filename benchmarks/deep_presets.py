@@ -37,8 +37,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "exploration as in the paper": {"preset": "swift", "exploration": linear(1.0, 0.1, 30_000)},
     "buffer of 20,000": {"preset": "swift", "buffer": 20_000},
     "batch of 256": {"preset": "swift", "batch": 256},
-    "update every step": {"preset": "swift", "train_every": 1},
-    "target every 500": {"preset": "swift", "target_every": 500},
+    "batch of 128 every second step": {"preset": "swift", "batch": 128, "train_every": 2},
 }
 """Presets, and `swift` with one setting changed."""
 

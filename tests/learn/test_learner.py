@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import recurl
+from recurl.errors import LimitError
 from recurl.learn.learner import Learner
 
 
@@ -31,3 +34,13 @@ def test_a_callback_may_end_the_run() -> None:
 def test_a_base_learner_does_nothing_itself() -> None:
     with pytest.raises(TypeError, match="abstract"):
         Learner()  # type: ignore[abstract]
+
+
+def test_what_a_limit_leaves_is_saved_before_any_stop(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    learner = recurl.DQN(
+        recurl.zoo.cloud(), hidden=(4,), batch=4, warm_up=20, learning_rate=1.0, reward_scale=1e30
+    ).learn(10)
+    with pytest.raises(LimitError, match="up to step 10 is kept"):
+        learner.learn(500, checkpoint=path)
+    assert recurl.DQN.load(path, recurl.zoo.cloud()).steps == 10

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import msgspec
 import numpy as np
 
-from recurl.errors import CheckpointError
+from recurl.errors import CheckpointError, LimitError
 from recurl.learn.checkpoint import read_checkpoint, restoring, write_checkpoint
 from recurl.learn.curve import Curve, Score
 from recurl.learn.progress import Progress
@@ -123,12 +123,13 @@ class Learner(ABC):
             checkpoint: File to save the run to, as often as the callback is called.
 
         Raises:
-            LimitError: Memory is full, or values are not finite; everything learned is kept.
+            LimitError: Memory is full, or values are not finite; everything learned is kept, and
+                saved if there is a checkpoint.
         """
         end = self.steps + int(total_timesteps)
         with Progress(self, end, shown=progress_bar) as progress:
             while self.steps < end:
-                self.engine.advance(self._next_stop(end) - self.steps)
+                self._advance(self._next_stop(end) - self.steps, checkpoint)
                 if self._is_test_due():
                     self.curve.add(self.test())
                 progress.update()
@@ -137,6 +138,15 @@ class Learner(ABC):
                 if callback is not None and callback(self) is False:
                     break
         return self
+
+    def _advance(self, steps: int, checkpoint: str | os.PathLike[str] | None) -> None:
+        """Take steps; what a limit leaves is saved, though no stop is reached."""
+        try:
+            self.engine.advance(steps)
+        except LimitError:
+            if checkpoint is not None:
+                self.save(checkpoint)
+            raise
 
     def _next_stop(self, end: int) -> int:
         every = self.settings.evaluate_every or self.chunk

@@ -118,11 +118,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "learning_rate": linear(0.002, 0.00005, 80_000),
         "exploration": exponential(1.0, half_life=12_000, last=0.15),
         "averaging": 0.9995,
-        "batch": 128,
+        "batch": 64,
         "buffer": 60_000,
-        "train_every": 2,
-        "target_every": 100,
-        "refresh": 8,
+        "target_every": 200,
+        "refresh": 4,
     },
 }
 """Settings by name; docs/deep.md has what they were measured to do."""
