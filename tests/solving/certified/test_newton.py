@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import eye_array, random_array
 
 from recurl.solving.certified.newton import (
     Fineness,
@@ -70,3 +71,16 @@ def test_fineness_follows_what_is_left() -> None:
     assert fine.now == pytest.approx(2e-5)
     fine.after(np.array([1.0]), np.array([1.0]))
     assert fine.now == 1e-9
+
+
+@pytest.mark.parametrize("size", [200, 201])
+def test_small_and_large_systems_alike(size: int) -> None:
+    rng = np.random.default_rng(size)
+    matrix, right = random_array((size, size), density=0.05, rng=rng).tocsr() / 20, rng.random(size)
+    found = solve_from_identity(matrix, right, rtol=1e-10)
+    assert found - matrix @ found == pytest.approx(right, abs=1e-8)
+
+
+def test_a_system_without_a_solution_is_left_alone() -> None:
+    right = np.array([1.0, 2.0])
+    assert solve_from_identity(eye_array(2, format="csr"), right).tolist() == [1.0, 2.0]

@@ -1,0 +1,91 @@
+"""Deep Recursive Q-learning in models too large to be toys, beside their certified optimum.
+
+    python benchmarks/deep_scale.py [palindrome-5 | palindrome-7 | spelunking-8 ...] [--seed 0]
+
+Every so many steps the greedy policy is made a table and evaluated exactly. Seconds are processor
+time of learning alone, compiling included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import recurl
+from recurl.learn.schedules import exponential, linear
+
+CAVE = "ooxoooxo/oxoooxoo/ooooxooo/xooxoooo/ooxooxox/oooooooo/oxooxoox/"
+LEVELS = (CAVE + "ooxoooxo", CAVE + "rxxoooxo")
+
+
+class Case(NamedTuple):
+    """A model, settings beside those of `swift`, and how long to learn."""
+
+    model: Callable[[], recurl.RMDP]
+    settings: dict[str, Any]
+    steps: int
+    epsilon: float
+
+
+def _longer(steps: int) -> dict[str, Any]:
+    """Schedules and a buffer for so many steps."""
+    return {
+        "exploration": exponential(1.0, half_life=steps // 10, last=0.2),
+        "learning_rate": linear(0.001, 0.00005, steps),
+        "buffer": 200_000,
+    }
+
+
+CASES = {
+    "palindrome-5": Case(
+        lambda: recurl.zoo.palindrome(size=5), _longer(1_000_000), 1_000_000, 1e-3
+    ),
+    "palindrome-7": Case(
+        lambda: recurl.zoo.palindrome(size=7), _longer(1_000_000), 1_000_000, 1e-2
+    ),
+    "spelunking-8": Case(
+        lambda: recurl.zoo.spelunking(0.5, -2, -5, levels=LEVELS),
+        {
+            "exploration": linear(0.5, 0.1, 100_000),
+            "learning_rate": linear(0.001, 0.00005, 400_000),
+            "reward_scale": 0.1,
+            "episode_limit": 200,
+        },
+        400_000,
+        1e-3,
+    ),
+}
+
+
+def show(name: str, seed: int) -> None:
+    """Learn one case, and print what its greedy policy is worth on the way."""
+    case = CASES[name]
+    model = case.model()
+    began = time.perf_counter()
+    best = recurl.solve(model, epsilon=case.epsilon)
+    print(f"\n{model}\noptimum {best.value:.4f} in {time.perf_counter() - began:.1f} s", flush=True)
+    learner = recurl.DeepRecursiveQLearning(
+        model, preset="swift", seed=seed, evaluate_every=0, **case.settings
+    )
+    spent = 0.0
+    for _ in range(10):
+        clock = time.process_time()
+        learner.learn(case.steps // 10)
+        spent += time.process_time() - clock
+        worth = recurl.evaluate(learner.policy(1_000)).value
+        print(f"{learner.steps:9,} steps {spent:7.1f} s   worth {worth:9.4f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=list(CASES), help=", ".join(CASES))
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    for name in given.names:
+        show(name, given.seed)
+
+
+if __name__ == "__main__":
+    main()
