@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -42,6 +43,12 @@ def test_one_paragraph() -> None:
         solution(0, 1, Question("max", "none", (3.0,)))
     )
     assert "\n" not in text
+
+
+def test_work_is_counted_in_words() -> None:
+    told = replace(solution(1, 2), work={"rounds": 1.0, "points": 58.0})
+    assert "1 round, 58 points in 0 s" in str(told)
+    assert "1 policy in 0 s" in str(replace(told, work={"policies": 1.0}))
 
 
 def test_as_a_table() -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from recurl.errors import CertificateError
@@ -76,7 +77,7 @@ class Solution:
         return False if self.upper < threshold else None
 
     def __str__(self) -> str:
-        work = ", ".join(f"{count:g} {what}" for what, count in self.work.items())
+        work = ", ".join(starmap(_counted, self.work.items()))
         parts = [
             f"{self.model.name}: the {_asked(self.model, self.question)} is {self._interval()}",
             f"Method: {self.method}" + (f" ({self.reason})" if self.reason else ""),
@@ -99,6 +100,12 @@ class Solution:
         if self.lower == self.upper:
             return f"{self.lower:.10g}"
         return f"in [{self.lower:.10g}, {self.upper:.10g}], width {self.gap:.2g}"
+
+
+def _counted(what: str, count: float) -> str:
+    """So many of what is named in the plural."""
+    one = {"policies": "policy", "vertices": "vertex"}.get(what, what.removesuffix("s"))
+    return f"{count:g} {one if count == 1 else what}"
 
 
 def _asked(model: RMDP, question: Question) -> str:
