@@ -48,12 +48,12 @@ CASES = {
     "spelunking-8": Case(
         lambda: recurl.zoo.spelunking(0.5, -2, -5, levels=LEVELS),
         {
-            "exploration": linear(0.5, 0.1, 100_000),
-            "learning_rate": linear(0.001, 0.00005, 400_000),
+            "exploration": linear(0.5, 0.1, 300_000),
+            "learning_rate": linear(0.001, 0.00005, 1_200_000),
             "reward_scale": 0.1,
             "episode_limit": 200,
         },
-        400_000,
+        1_200_000,
         1e-3,
     ),
 }

@@ -111,6 +111,7 @@ def train(algorithm: Any, steps: int, seed: int = 0) -> Any:
         batch=64,
         warm_up=500,
         target_every=100,
+        refresh=4,
         max_exits=len(GATES) + 1,
         reward_scale=0.1,
         averaging=0.995,
