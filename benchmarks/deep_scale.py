@@ -65,7 +65,10 @@ def show(name: str, seed: int) -> None:
     model = case.model()
     began = time.perf_counter()
     best = recurl.solve(model, epsilon=case.epsilon)
-    print(f"\n{model}\noptimum {best.value:.4f} in {time.perf_counter() - began:.1f} s", flush=True)
+    seconds = time.perf_counter() - began
+    print(
+        f"\n{model}\noptimum in [{best.lower:.4f}, {best.upper:.4f}], {seconds:.0f} s", flush=True
+    )
     learner = recurl.DeepRecursiveQLearning(
         model, preset="swift", seed=seed, evaluate_every=0, **case.settings
     )
