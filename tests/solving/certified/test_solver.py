@@ -9,7 +9,7 @@ from tests.zoo.reference import best_exit_values
 
 import recurl
 from recurl.errors import NotProperError
-from recurl.solving.certified import solve_certified
+from recurl.solving.certified import solve_certified, solver
 from recurl.solving.question import Question
 
 
@@ -145,3 +145,15 @@ def test_reach_proves_what_steps_alone_do_not() -> None:
     certificate = solution.certificate
     assert certificate.reach is not None
     recurl.verify(model, certificate)
+
+
+def test_many_points_with_many_exits_are_left_to_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = recurl.zoo.random_model(components=4, nodes=10, exits=5)
+    together = solve_certified(model, Question(), 1e-4)
+    assert together.work["rounds"] > 0
+    monkeypatch.setattr(solver, "_TOGETHER", 0)
+    alone = solve_certified(model, Question(), 1e-4)
+    assert alone.work["rounds"] == 0
+    assert alone.lower <= together.upper
+    assert together.lower <= alone.upper
+    assert alone.gap < 0.05

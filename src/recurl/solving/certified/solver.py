@@ -31,6 +31,10 @@ Callback = Callable[[float, float, dict[str, float]], None]
 
 _BATCH = 10
 _PATIENCE = 8
+_HASTY, _PATIENT = 0.67, 0.97
+"""Share of the gap: trials stop when two batches leave more of it, sooner if there is a way on."""
+_TOGETHER = 500
+"""Points with many exits beyond which solving them together takes too long."""
 
 
 def solve_certified(
@@ -114,7 +118,7 @@ class _Run:
             self._solve_together(self._connected(None, lower), rounds=1000)
         if not self.done and exits <= MESH_EXITS:
             trials = Trials(self.problem, upper, lower, tolerance=0.1 * self.epsilon)
-            self._try(trials)
+            self._try(trials, _HASTY)
             search = self._connected(trials.vectors(), trials.lower())
             self._solve_together(search, rounds=0 if self.done else 1000)
         if not self.done and exits > MESH_EXITS:
@@ -129,10 +133,10 @@ class _Run:
         while not self.done:
             before = self.found.gap
             trials = Trials(self.problem, upper, lower, tolerance=0.1 * self.epsilon)
-            self._try(trials)
-            if self.done:
-                break
+            self._try(trials, _PATIENT)
             seeds = trials.vectors()
+            if self.done or sum(map(len, seeds)) > _TOGETHER:
+                break
             search = Search(self.problem, self.epsilon, seeds, trials.lower(), connected=False)
             self._solve_together(search, rounds=1)
             assert search.last is not None
@@ -168,8 +172,8 @@ class _Run:
         in_time = time.monotonic() < self.deadline
         return "more points no longer bring the bounds together" if in_time else "the time is up"
 
-    def _try(self, trials: Trials) -> None:
-        """Trials as long as they help: until two batches have not cut the gap by a third."""
+    def _try(self, trials: Trials, enough: float) -> None:
+        """Trials as long as they help: until two batches leave more than ``enough`` of the gap."""
         gaps = [np.inf] * 2
         while True:
             trials.run(_BATCH)
@@ -178,7 +182,7 @@ class _Run:
             low, high = trials.bounds()
             gaps.append(high - low)
             self._report(max(low, self.found.low), min(high, self.found.high))
-            stalled = gaps[-1] > 0.67 * gaps[-3]
+            stalled = gaps[-1] > enough * gaps[-3]
             if stalled or gaps[-1] <= 0.9 * self.epsilon or self._over(low, high):
                 break
         self.found.keep_upper(self.problem, trials.upper())
