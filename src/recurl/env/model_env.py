@@ -130,7 +130,9 @@ class ModelEnv(gym.Env[Any, Any]):
 
     def _number(self, action: Any) -> int:
         count = self._walk.n_actions
-        if action not in self.action_space:
+        # Asking the space takes longer than the step itself.
+        plain = type(action) is int and 0 <= action < self.action_space.n
+        if not plain and action not in self.action_space:
             raise InvalidAction(f"action {action!r} is not in {self.action_space}")
         if action >= count and self.masked == "error":
             name, actions = self.model.vertex_name, self.model.action_names
@@ -163,7 +165,14 @@ class ModelEnv(gym.Env[Any, Any]):
 
     def _mask(self) -> np.ndarray:
         count = 0 if self._walk.ended else self._walk.n_actions
-        return (np.arange(self.action_space.n) < count).astype(np.int8)
+        mask: np.ndarray = self._masks[count].copy()
+        return mask
+
+    @cached_property
+    def _masks(self) -> np.ndarray:
+        """Masks of states with 0, 1, 2, ... actions."""
+        n = int(self.action_space.n)
+        return np.tri(n + 1, n, -1, np.int8)
 
     def render(self) -> str | None:
         """The call stack and the last step as text, in mode ``"ansi"``."""

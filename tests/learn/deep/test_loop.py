@@ -63,7 +63,7 @@ def test_the_loop_does_what_a_plain_one_does(model: recurl.RMDP, given: dict[str
         goes_on = np.array([row[4] != 2 or row[0] != row[6] for row in last])
         wanted = np.array([row[column] for row in last])
         np.testing.assert_allclose(found[goes_on], wanted[goes_on], rtol=1e-3, atol=1e-4)
-    for mine, his in ((run.brain.online, plain.online), (run.brain.average, plain.average)):
+    for mine, his in ((run.brain.online, plain.online), (run.brain.settled, plain.average)):
         his = his if settings.averaging or his is plain.online else plain.online
         for x, y in zip(as_float(mine), as_float(his), strict=True):
             np.testing.assert_allclose(x, y, rtol=2e-3, atol=2e-4)

@@ -99,7 +99,7 @@ def test_updates_learn_what_ends_pay_and_copy_the_target_now_and_then() -> None:
     q = predict(plan, brain, brain.online, data.features, data.values)
     chosen = q[jnp.arange(8), data.action]
     np.testing.assert_allclose(chosen, data.reward, atol=0.1)
-    assert (brain.average.layers[0].weights == brain.online.layers[0].weights).all()
+    assert (brain.settled.layers[0].weights == brain.online.layers[0].weights).all()
 
 
 def test_scaled_rewards_give_the_same_predictions_in_their_own_units() -> None:

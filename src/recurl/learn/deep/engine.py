@@ -200,7 +200,7 @@ def check_loss(loss: float, step: int, good: int, settings: DeepSettings) -> Non
 def _entered(
     program: Program, world: World, brain: Brain, values: jax.Array, box: jax.Array
 ) -> jax.Array:
-    return enter(program, world, (brain, brain.average), values, box)[0]
+    return enter(program, world, (brain, brain.settled), values, box)[0]
 
 
 @partial(jax.jit, static_argnums=0)
@@ -209,4 +209,4 @@ def _q_values(
 ) -> jax.Array:
     plan, _, shape = program
     same = jnp.broadcast_to(values, (len(vertices), shape.exits))
-    return predict(plan, brain, brain.average, world.features[vertices], same)
+    return predict(plan, brain, brain.settled, world.features[vertices], same)

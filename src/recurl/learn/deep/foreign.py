@@ -143,7 +143,7 @@ class DeepForeignEngine:
             self._note(i, moment)
         self.mind, told = take_in(self._setting, self.mind, sheet)
         numbers = np.asarray(told)
-        self._count += int(self._seen.real.sum())
+        self._count += int(np.count_nonzero(self._seen.real))
         self._actions, self._values = numbers[:, 0].astype(np.int32), numbers[:, 2:]
         self._loss = float(numbers[0, 1])
 
@@ -164,7 +164,7 @@ class DeepForeignEngine:
         else:
             s.next[lane], s.next_mask[lane] = s.there[lane], s.mask[lane]
         s.begins[lane] = moment.terminated or moment.truncated or moment.fresh is not None
-        if not s.next_mask[lane].any():
+        if not np.count_nonzero(s.next_mask[lane]):
             s.next_mask[lane] = True  # an episode that is over: whatever is chosen is not used
 
     def _note_move(self, lane: int, moment: Moment) -> None:
@@ -201,7 +201,7 @@ class DeepForeignEngine:
         if given is None:
             return np.ones(self.shape.actions, bool)
         mask = np.asarray(given, bool)
-        if mask.any() and not mask.all():
+        if 0 < np.count_nonzero(mask) < len(mask):
             self._masks[row.tobytes()] = mask
         return mask
 

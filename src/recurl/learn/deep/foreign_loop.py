@@ -32,7 +32,10 @@ Setting = tuple[DeepSettings, Shape]
 
 
 class Mind(NamedTuple):
-    """What is on the device: random key, steps, all that is learned, and the last steps."""
+    """What is on the device: random key, steps, all that is learned, and the last steps.
+
+    The key is the numbers behind it: they are handed over faster.
+    """
 
     key: jax.Array
     step: jax.Array
@@ -52,7 +55,11 @@ def new_mind(setting: Setting, seed: jax.Array) -> Mind:
     plan, shape = setting
     first, key = jax.random.split(jax.random.key(seed))
     buffer = new_buffer(kept(setting), plan.buffer)
-    return Mind(key, jnp.int32(0), new_brain(plan, shape, first), buffer)
+    return Mind(jax.random.key_data(key), jnp.int32(0), new_brain(plan, shape, first), buffer)
+
+
+def _key(mind: Mind) -> jax.Array:
+    return jax.random.wrap_key_data(mind.key)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -151,7 +158,7 @@ def _learn_all(setting: Setting, mind: Mind, rows: Transition, real: jax.Array) 
     after = mind.step + real.sum(dtype=jnp.int32)
 
     def learn(step: jax.Array, brain: Brain) -> Brain:
-        draws = step_draws(mind.key, step, plan.batch)[OWN_DRAWS:]
+        draws = step_draws(_key(mind), step, plan.batch)[OWN_DRAWS:]
         steps = sample(kept(setting), buffer, after, draws)
         return update(plan, brain, Batch(*steps[: len(Batch._fields)]), step)
 
@@ -174,7 +181,7 @@ def _refreshed(setting: Setting, mind: Mind, due: jax.Array) -> jax.Array:
     plan, kind = setting[0], kept(setting)
     if not kind.ports:
         return mind.buffer
-    draws = refresh_draws(mind.key, mind.step, plan.refresh * len(due))
+    draws = refresh_draws(_key(mind), mind.step, plan.refresh * len(due))
 
     def again(calls: Transition) -> tuple[jax.Array, jax.Array]:
         online = (mind.brain, mind.brain.online)
@@ -189,7 +196,7 @@ def _choose(
     """Any action with the probability of exploration, else the greedy one, in each lane."""
     plan, _ = setting
     lanes = len(mask)
-    draws = jax.random.uniform(jax.random.fold_in(mind.key, -1 - mind.step), (2, lanes))
+    draws = jax.random.uniform(jax.random.fold_in(_key(mind), -1 - mind.step), (2, lanes))
     q = predict(plan, mind.brain, mind.brain.online, features, values)
     explores = draws[0] < scheduled(plan.exploration, mind.step)
     number = jnp.floor(draws[1] * mask.sum(axis=-1)).astype(jnp.int32)
@@ -205,7 +212,7 @@ def policy_action(
 ) -> jax.Array:
     """Greedy action of a single state, by the weights of the policy."""
     plan, _ = setting
-    return greedy(predict(plan, brain, brain.average, features, values), mask)
+    return greedy(predict(plan, brain, brain.settled, features, values), mask)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -213,4 +220,4 @@ def policy_values(
     setting: Setting, brain: Brain, values: jax.Array, ports: jax.Array, ports_mask: jax.Array
 ) -> jax.Array:
     """Exit values with which a greedy run enters a call, by the weights of the policy."""
-    return entered_values(setting, (brain, brain.average), values, ports, ports_mask)[0]
+    return entered_values(setting, (brain, brain.settled), values, ports, ports_mask)[0]

@@ -37,7 +37,7 @@ class Brain(NamedTuple):
     Attributes:
         online: Weights that are trained.
         target: Their copy for targets.
-        average: Their average, for the greedy policy.
+        average: Their average, if one is kept.
         adam: State of the optimiser.
         updates: Updates so far.
         loss: Loss of the latest update.
@@ -47,12 +47,17 @@ class Brain(NamedTuple):
 
     online: Params
     target: Params
-    average: Params
+    average: Params | None
     adam: Any
     updates: jax.Array
     loss: jax.Array
     value_size: Sizes
     reward_size: Sizes
+
+    @property
+    def settled(self) -> Params:
+        """Weights of the greedy policy: the average, or those that are trained."""
+        return self.online if self.average is None else self.average
 
 
 class Batch(NamedTuple):
@@ -74,8 +79,8 @@ def new_brain(plan: DeepSettings, shape: Shape, key: jax.Array) -> Brain:
     params = new_params(plan, shape, key)
     # Numbers as of one that was seen, so that a scale is never without a size.
     unit = Sizes(jnp.float32(1), jnp.float32(1))
-    zero = jnp.int32(0)
-    return Brain(params, params, params, ADAM.init(params), zero, jnp.float32(0), unit, unit)
+    zero, average = jnp.int32(0), params if plan.averaging else None
+    return Brain(params, params, average, ADAM.init(params), zero, jnp.float32(0), unit, unit)
 
 
 def scheduled(schedule: Schedule, step: jax.Array) -> jax.Array:
@@ -158,7 +163,7 @@ def _after(plan: DeepSettings, brain: Brain, online: Params, adam: Any, loss: ja
     updates = brain.updates + 1
     copies = updates % plan.target_every == 0
     target = jax.tree.map(lambda new, old: jnp.where(copies, new, old), online, brain.target)
-    average = online
+    average = None
     if plan.averaging:
         # Early on a shorter memory, so that the first weights do not linger.
         decay = jnp.minimum(plan.averaging, updates / (updates + 10.0))

@@ -64,7 +64,7 @@ def trial(
 
 def _step(program: Program, world: World, brain: Brain, key: jax.Array, t: Trial) -> Trial:
     plan, static, _ = program
-    mind = (brain, brain.average)
+    mind = (brain, brain.settled)
     draws = jax.random.uniform(jax.random.fold_in(key, t.step + 1), t.returns.shape)
     vertex, values = t.place.vertex, t.place.values
     q = predict(plan, *mind, world.features[vertex], values)
