@@ -102,9 +102,12 @@ def test_ctrl_c_ends_quietly() -> None:
     simulate = [*COMMAND, "simulate", "gambler", "p=0.499", "--episodes"]
     # Compiled beforehand: an interrupt that falls into numba's own callbacks is lost there.
     subprocess.run([*simulate, "10"], capture_output=True, check=True)
-    command = [*simulate, "5000000"]
+    began = time.monotonic()
+    subprocess.run([*simulate, "10"], capture_output=True, check=True)
+    whole = time.monotonic() - began
+    command = [*simulate, "50000000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(2.5)
+    time.sleep(whole + 1)  # kernels are loaded by then, however busy the machine is
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=60)
     assert (process.returncode, out, error) == (130, "", "")
