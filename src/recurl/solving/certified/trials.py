@@ -9,6 +9,7 @@ from recurl.solving.certified import store_kernel, trial_kernel
 from recurl.solving.certified.lower import Lower
 from recurl.solving.certified.points import Points, entry_slots, make_points
 from recurl.solving.certified.problem import Problem
+from recurl.solving.certified.prune import prune
 from recurl.solving.certified.store_kernel import Store
 from recurl.solving.certified.upper import Upper
 
@@ -17,7 +18,7 @@ _DEPTH = 64
 
 
 class Trials:
-    """Trials from the start of a model; points and pieces only get more.
+    """Trials from the start of a model; bounds only get better.
 
     Args:
         problem: The problem.
@@ -29,6 +30,7 @@ class Trials:
     def __init__(self, problem: Problem, upper: Upper, lower: Lower, *, tolerance: float) -> None:
         self.problem, self.tolerance, self.count = problem, tolerance, 0
         self.store = _filled(problem.tables, upper.settled(problem), lower)
+        prune(problem.tables, self.store)
         fine = 1e-3 * max(problem.size, tolerance)
         trial_kernel.settle(problem.tables, self.store, problem.gain, problem.order, fine, 100)
 
@@ -44,8 +46,11 @@ class Trials:
                 self._enlarge()
 
     def _enlarge(self) -> None:
+        """Make room: take out what has become needless, and double what is still nearly full."""
         t, old = self.problem.tables, self.store
-        self.store = _moved(t, old, _empty(t, 2 * int(old.room[0])))
+        prune(t, old)
+        if 4 * max(old.points.max(), old.pieces.max()) > 3 * old.room[0]:
+            self.store = _moved(t, old, _empty(t, 2 * int(old.room[0])))
 
     def bounds(self) -> tuple[float, float]:
         """Both bounds at the start."""
