@@ -160,6 +160,7 @@ def _learn_all(setting: Setting, mind: Mind, rows: Transition, real: jax.Array) 
     def learn(step: jax.Array, brain: Brain) -> Brain:
         draws = step_draws(_key(mind), step, plan.batch)[OWN_DRAWS:]
         steps = sample(kept(setting), buffer, after, draws)
+        # What is observed is what the network sees; return ports are not part of a batch.
         return update(plan, brain, Batch(*steps[: len(Batch._fields)]), step)
 
     due = real & (number >= plan.warm_up) & (number % plan.train_every == 0)
