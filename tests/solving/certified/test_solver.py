@@ -34,6 +34,16 @@ def test_the_stack_matters() -> None:
     assert solution.gap <= 1e-6
 
 
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-6, 1e-8])
+def test_where_the_best_choice_changes_at_the_exit_values_themselves(epsilon: float) -> None:
+    # Paying 0.02 until the lane is taken, with 1/10 each time: all calls are then worth -0.2, and
+    # that is where leaving evenly becomes as good.
+    solution = certified(recurl.zoo.stack_matters(), epsilon, objective="min")
+    assert solution.gap <= epsilon
+    assert solution.lower <= -0.2 + 1e-12
+    assert solution.upper >= -0.2 - 1e-12
+
+
 def test_palindrome() -> None:
     solution = certified(recurl.zoo.palindrome())
     assert solution.gap <= 1e-6

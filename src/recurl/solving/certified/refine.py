@@ -24,12 +24,12 @@ _TERMS = 30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calls:
-    """The calls of all contexts under an upper bound.
+    """The calls of all contexts, as a bound values them.
 
     Attributes:
         component: Component called.
         vector: Exit values of the call, padded with 0. ``[calls, K]``
-        value: Upper bound there.
+        value: The bound there.
         port: Entry called, counted within the component.
         inside: Which exits there are. ``[calls, K]``
     """
@@ -41,17 +41,17 @@ class Calls:
     inside: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem, upper: Upper) -> Calls:
-        """Read them off an upper bound."""
-        t, pts = problem.tables, upper.points
+    def of(cls, problem: Problem, pts: Points, values: Floats) -> Calls:
+        """Read them off values by slot."""
+        t = problem.tables
         slots = call_slots(t, pts)
         vertex = slot_vertices(t, pts)[slots]
         box = t.vertex_box[vertex]
         component = t.box_component[box]
         inside = np.arange(t.max_exits) < t.n_exits[component][:, None]
         ports = (slots + t.box_return[box] - vertex)[:, None] + np.arange(t.max_exits)
-        vector = np.where(inside, upper.values[np.where(inside, ports, 0)], 0.0)
-        return cls(component, vector, upper.values[slots], t.vertex_port[vertex], inside)
+        vector = np.where(inside, values[np.where(inside, ports, 0)], 0.0)
+        return cls(component, vector, values[slots], t.vertex_port[vertex], inside)
 
 
 def interpolation_errors(upper: Upper, links: Links, calls: Calls, reach: Floats) -> Floats:
@@ -111,10 +111,10 @@ def _forward(matrix: Any, start: Floats) -> Floats:
     return total
 
 
-def new_vectors(
+def worst_calls(
     problem: Problem, points: Points, calls: Calls, gaps: Floats, epsilon: float
-) -> dict[int, Floats]:
-    """Vectors worth adding, by component: those that make up nearly all of the gap."""
+) -> dict[int, np.ndarray]:
+    """Calls, by component, whose exit values make up nearly all of the gap."""
     order = np.argsort(-gaps, kind="stable")
     total = np.cumsum(gaps[order])
     enough = int(np.searchsorted(total, max(0.99 * total[-1], total[-1] - 0.1 * epsilon)))
@@ -125,7 +125,7 @@ def new_vectors(
         mine = order[calls.component[order] == c]
         vectors = calls.vector[mine][:, : problem.tables.n_exits[c]]
         count = max(64, int(points.first[c + 1] - points.first[c]))
-        found[c] = vectors[_one_per_cell(points, c, vectors)][:count]
+        found[c] = mine[_one_per_cell(points, c, vectors)][:count]
     return found
 
 

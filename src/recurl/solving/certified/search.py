@@ -22,13 +22,17 @@ from recurl.solving.certified.refine import (
     Calls,
     gaps_of_calls,
     interpolation_errors,
-    new_vectors,
     visits_of_calls,
+    worst_calls,
 )
 from recurl.solving.certified.upper import Links, Upper, no_hint, start_above, upper_bound
 
 if TYPE_CHECKING:
     from recurl.solving.certified.problem import Problem
+
+
+_SLOW = 0.85
+"""Share of the gap that a round leaves if it is a slow one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -76,6 +80,7 @@ class Search:
         self.problem, self.epsilon, self.connected = problem, epsilon, connected
         self.lower = lower
         self.last: Upper | None = None
+        self.slow = False
         t = problem.tables
         crude = [problem.crude(c)[0] for c in range(t.n_components)]
         self.anchors = crude if connected else None
@@ -105,7 +110,7 @@ class Search:
 
     def round(self, found: Found) -> None:
         """Add points where the last round left a gap, solve, and keep the better bounds."""
-        problem = self.problem
+        problem, before = self.problem, found.gap
         if self.last is not None:
             self._refine(self.last)
         slack = problem.slack(max(self.epsilon, 0.1 * min(found.gap, problem.size)))
@@ -114,7 +119,7 @@ class Search:
         if upper.rest is not None and not upper.rest.found:
             upper = upper_bound(problem, points, self._from_above(points), slack)
         links = Links.of(problem, points, upper.entries, upper.values, no_hint(points))
-        self.calls = Calls.of(problem, upper)
+        self.calls = Calls.of(problem, points, upper.values)
         visits = visits_of_calls(problem, upper, links)
         self.gaps = visits * interpolation_errors(upper, links, self.calls, links.flow.arrive)
         found.keep_upper(problem, upper)
@@ -122,6 +127,7 @@ class Search:
         promising = max(0.8 * self.epsilon, 0.1 * found.gap)
         if not self.connected or float(self.gaps.sum()) <= promising:
             self._descend(found, upper, links, visits, slack)
+        self.slow = found.gap > _SLOW * before
 
     def _descend(
         self, found: Found, upper: Upper, links: Links, visits: Floats, slack: float
@@ -154,18 +160,29 @@ class Search:
         return self.last is not None and not (self.gaps > 0.0).any()
 
     def _refine(self, last: Upper) -> None:
-        found = new_vectors(self.problem, last.points, self.calls, self.gaps, self.epsilon)
-        for c, vectors in found.items():
-            merged = np.concatenate([self.vectors[c], vectors])
-            self.vectors[c] = arranged(merged, connected=self.connected)
+        """Add the exit values of the worst calls.
+
+        They are as much too high as the upper bound is. Where the best choice changes close to the
+        true ones, that makes rounds slow: then what the lower bound says of them is added too.
+        """
+        chosen = worst_calls(self.problem, last.points, self.calls, self.gaps, self.epsilon)
+        seen = [self.calls.vector]
+        if self.slow:
+            below = Calls.of(self.problem, last.points, self._from_below(last.points))
+            seen.append(below.vector)
+        for c, calls in chosen.items():
+            known = self.vectors[c]
+            new = [vectors[calls, : known.shape[1]] for vectors in seen]
+            self.vectors[c] = arranged(np.concatenate([known, *new]), connected=self.connected)
 
     def _start(self, points: Points) -> Floats:
         """Values to start from: those of the last round, continued to the new points.
 
         The first round starts from below: from there, the upper bound comes to the least of its
-        fixed points. Points that are not connected always do, since they have more of them.
+        fixed points. So do rounds after a slow one, which may be stuck at a greater one, and points
+        that are not connected always, since they have more of them.
         """
-        if self.last is None or not self.connected:
+        if self.last is None or self.slow or not self.connected:
             return self._from_below(points)
         t, old = self.problem.tables, self.last
         slots, rises = [], []
