@@ -66,7 +66,7 @@ def table() -> None:
     row("spelunking", recurl.zoo.spelunking(), 1e-6, "< 0.1 s")
     for i, model in enumerate(proper_random(2, 10, 300, 5)):
         row(f"random {i}, 2 exits, 500 nodes", model, 1e-6, "< 5 s")
-    for i, model in enumerate(proper_random(3, 20, 300, 1)):
+    for i, model in enumerate(proper_random(3, 20, 300, 4)):
         row(f"random {i}, 3 exits, 1000 nodes", model, 1e-4, "< 60 s")
 
 

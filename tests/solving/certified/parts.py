@@ -21,8 +21,13 @@ def few_points(problem: Problem) -> Points:
 
 def scattered(exits: int, count: int) -> Points:
     """Random points of a single component."""
+    return connected(np.random.default_rng(exits).normal(size=(count, exits)))
+
+
+def connected(vectors: np.ndarray) -> Points:
+    """Points of a single component with so many exits."""
+    exits = vectors.shape[1]
     model = recurl.zoo.random_model(components=1, nodes=3, exits=exits, call_fraction=0)
-    vectors = np.random.default_rng(exits).normal(size=(count, exits))
     rows = arranged(vectors, connected=True)
     return make_points(model.tables, [rows], [rows[0]])
 

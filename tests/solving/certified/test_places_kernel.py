@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from recurl.solving.certified import places_kernel
 from recurl.solving.certified.points import CORNERS
 
-from .parts import scattered
+from .parts import connected, scattered
 
 
 @pytest.mark.parametrize("exits", [2, 3, 4])
@@ -26,6 +26,25 @@ def test_inside_the_mix_is_the_vector(exits: int, data: st.DataObject) -> None:
     assert weights[:n].sum() == pytest.approx(1)
     mix = weights[:n] @ pts.vector[nodes[:n]]
     assert np.ptp(v - mix) == pytest.approx(0, abs=1e-9)
+
+
+def test_among_flat_simplices_nothing_inside_is_missed() -> None:
+    exits = 4
+    # Scales to all sides, as a search begins with, and points close to one another on a line.
+    sides = np.concatenate([np.eye(exits), -np.eye(exits)])
+    wide = [scale * sides for scale in (0.01, 0.1, 1.0, 10.0, 100.0)]
+    close = np.outer(0.2 + 1e-6 * np.arange(30), np.arange(exits)[::-1] > 0)
+    pts = connected(np.concatenate([*wide, close]))
+    assert np.isnan(pts.barycentric).any()
+    rng = np.random.default_rng(0)
+    for hint in rng.integers(-1, len(pts.corner), size=300).tolist():
+        size = 10.0 ** rng.uniform(-3, 1.5)
+        v = size * rng.uniform(-1, 1, size=exits) / exits
+        nodes, weights = np.full(CORNERS, -1), np.zeros(CORNERS)
+        n, _ = places_kernel.locate(pts, 0, v, exits, nodes, weights, hint)
+        assert n == exits
+        mix = weights[:n] @ pts.vector[nodes[:n]]
+        assert np.ptp(v - mix) == pytest.approx(0, abs=1e-7)
 
 
 @pytest.mark.parametrize("exits", [2, 3])

@@ -69,6 +69,17 @@ def test_random_two_exit_model_closes() -> None:
         assert recurl.verify(model, solution.certificate).checked > 100
 
 
+@pytest.mark.parametrize(("exits", "epsilon"), [(3, 1e-6), (4, 1e-4)])
+def test_random_models_with_more_exits_close(exits: int, epsilon: float) -> None:
+    model = recurl.zoo.random_model(seed=2, components=4, nodes=10, exits=exits)
+    solution = certified(model, epsilon)
+    assert solution.gap <= epsilon
+    verdict = recurl.verify(model, solution.certificate)
+    assert verdict.upper - verdict.lower <= 1.01 * epsilon
+    assert solution.policy is not None
+    assert recurl.evaluate(solution.policy).value >= solution.lower - 1e-9
+
+
 def test_least_of_a_model_is_minus_the_greatest_of_its_negative() -> None:
     model = recurl.zoo.random_model(seed=5, components=3, nodes=8)
     t = model.tables

@@ -9,7 +9,7 @@ import recurl
 from recurl.solving.certified import kernel
 from recurl.solving.certified.points import entry_values
 from recurl.solving.certified.problem import Problem
-from recurl.solving.certified.upper import Links, no_hint, start_above, upper_bound
+from recurl.solving.certified.upper import Links, no_hint, start_above, start_mix, upper_bound
 
 from .parts import few_points
 
@@ -20,7 +20,8 @@ def test_settled_points_fail_nowhere(problem: Problem) -> None:
     assert upper.excess > 0
     raised = upper.settled(problem)
     entries = entry_values(raised.points, raised.values)
-    assert kernel.upper_excess(t, raised.points, problem.gain, entries, raised.values) <= 0
+    start = np.array([context for context, _ in start_mix(problem, raised, 0)[1]])
+    assert kernel.upper_excess(t, raised.points, problem.gain, entries, raised.values, start) <= 0
 
 
 def test_newton_comes_to_the_same_as_steps(problem: Problem) -> None:

@@ -23,6 +23,10 @@ from recurl.solving.certified.places_kernel import (
 from recurl.solving.certified.points import CLOUD, CORNERS, LINE, Points
 
 _SWEEPS = 10_000
+_PATIENCE = 50
+"""Sweeps after which changes must be less than before."""
+_MOST = 0.75
+"""Share of contexts that are still restless, up to which it pays to leave the others aside."""
 NOISE = 4e-15
 """Relative change that rounding alone can keep up."""
 
@@ -44,26 +48,54 @@ def upper_step(
     """Solve some contexts with calls worth what ``u`` says; ``out`` gets their entries' values.
 
     The contexts of a component are swept side by side: a row per vertex, a column per context.
+    Those that have come to rest are swept no more, nor those that never will: in a mesh, a call may
+    go to and fro between simplices.
     """
     for c in range(len(pts.mode)):
-        low, high = max(begin, pts.first[c]), min(end, pts.first[c + 1])
-        if low >= high:
-            continue
-        size = t.component_start[c + 1] - t.component_start[c]
-        values = np.empty((size, high - low))
-        for x in range(low, high):
-            for i in range(size):
-                values[i, x - low] = w[pts.slot[x] + i]
-            for k in range(t.n_exits[c]):
-                values[t.n_entries[c] + k, x - low] = pts.vector[x, k]
-        for _ in range(_SWEEPS):
-            if _sweep_upper(t, pts, gain, order, u, values, hint, c, low) <= tol:
+        contexts = np.arange(max(begin, pts.first[c]), min(end, pts.first[c + 1]))
+        values, before = _columns(t, pts, w, c, contexts), np.inf
+        for sweep in range(_SWEEPS):
+            moved = _sweep_upper(t, pts, gain, order, u, values, hint, c, contexts)
+            restless = np.flatnonzero(moved > tol)
+            if len(restless) <= _MOST * len(contexts):
+                _put_back(t, pts, values, c, contexts, w, out)
+                values, contexts = values[:, restless].copy(), contexts[restless]
+            if len(contexts) == 0:
                 break
-        for x in range(low, high):
-            for i in range(size):
-                w[pts.slot[x] + i] = values[i, x - low]
-            for entry in range(t.n_entries[c]):
-                out[pts.entry[x] + entry] = values[entry, x - low]
+            if sweep % _PATIENCE == _PATIENCE - 1:
+                if moved.max() >= before:
+                    break
+                before = moved.max()
+        _put_back(t, pts, values, c, contexts, w, out)
+
+
+@numba.njit(cache=True, nogil=True)
+def _columns(t: Tables, pts: Points, w: np.ndarray, c: int, contexts: np.ndarray) -> np.ndarray:
+    """Values of some contexts of a component side by side, those of exits as they must be."""
+    size = t.component_start[c + 1] - t.component_start[c]
+    values = np.empty((size, len(contexts)))
+    for i, x in enumerate(contexts):
+        values[:, i] = w[pts.slot[x] : pts.slot[x] + size]
+        for k in range(t.n_exits[c]):
+            values[t.n_entries[c] + k, i] = pts.vector[x, k]
+    return values
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_back(
+    t: Tables,
+    pts: Points,
+    values: np.ndarray,
+    c: int,
+    contexts: np.ndarray,
+    w: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write the values of contexts side by side to their slots, and those of their entries."""
+    for i, x in enumerate(contexts):
+        w[pts.slot[x] : pts.slot[x + 1]] = values[:, i]
+        for entry in range(t.n_entries[c]):
+            out[pts.entry[x] + entry] = values[entry, i]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -76,12 +108,11 @@ def _sweep_upper(
     values: np.ndarray,
     hint: np.ndarray,
     c: int,
-    begin: int,
-) -> float:
-    """One sweep over a component; returns the greatest change beyond rounding."""
+    contexts: np.ndarray,
+) -> np.ndarray:
+    """One sweep over a component; returns the greatest change of each context beyond rounding."""
     first, n = t.component_start[c], values.shape[1]
-    total, best = np.empty(n), np.empty(n)
-    change = 0.0
+    total, best, moved = np.empty(n), np.empty(n), np.zeros(n)
     for place in range(first, t.component_start[c + 1]):
         q = order[place]
         if t.vertex_kind[q] == EXIT:
@@ -89,8 +120,7 @@ def _sweep_upper(
         if t.vertex_kind[q] == CALL:
             if t.vertex_port[q] == 0:
                 call = q - pts.call_vertex[c]
-                moved = _call_upper(t, pts, u, values, t.vertex_box[q], hint, call, begin)
-                change = max(change, moved)
+                _call_upper(t, pts, u, values, t.vertex_box[q], hint, call, contexts, moved)
             continue
         best[:] = -np.inf
         for a in range(t.action_start[q], t.action_start[q + 1]):
@@ -102,10 +132,10 @@ def _sweep_upper(
             for x in range(n):
                 best[x] = max(best[x], total[x])
         for x in range(n):
-            moved = abs(best[x] - values[q - first, x])
-            change = max(change, moved - NOISE * abs(best[x]))
+            change = abs(best[x] - values[q - first, x]) - NOISE * abs(best[x])
+            moved[x] = max(moved[x], change)
             values[q - first, x] = best[x]
-    return change
+    return moved
 
 
 @numba.njit(cache=True, nogil=True)
@@ -117,19 +147,19 @@ def _call_upper(
     box: int,
     hint: np.ndarray,
     call: int,
-    begin: int,
-) -> float:
-    """Set the upper values of all call ports of a box; returns the greatest change, likewise."""
+    contexts: np.ndarray,
+    moved: np.ndarray,
+) -> None:
+    """Set the upper values of all call ports of a box, and note the changes, likewise."""
     c, first = t.box_component[box], t.component_start[t.box_owner[box]]
     exits, mode = t.n_exits[c], pts.mode[c]
     nodes, weights, v = np.empty(CORNERS, np.int64), np.empty(CORNERS), np.empty(exits)
     ret, port, anchor = t.box_return[box] - first, t.box_call[box] - first, pts.anchor[c]
     n, offset, anchored = 0, 0.0, 0.0
-    change = 0.0
     for x in range(values.shape[1]):
         for k in range(exits):
             v[k] = values[ret + k, x]
-        place = pts.call[begin + x] + call
+        place = pts.call[contexts[x]] + call
         if mode == LINE:
             n, offset, hint[place] = on_line(pts, c, v, nodes, weights, hint[place])
             anchored = v[1] + max(v[0] - v[1] - pts.vector[anchor, 0], 0.0)
@@ -145,10 +175,9 @@ def _call_upper(
                 for j in range(n):
                     value += weights[j] * u[pts.entry[nodes[j]] + entry]
                 value = min(value, anchored + u[pts.entry[anchor] + entry])
-            moved = abs(value - values[port + entry, x])
-            change = max(change, moved - NOISE * abs(value))
+            change = abs(value - values[port + entry, x]) - NOISE * abs(value)
+            moved[x] = max(moved[x], change)
             values[port + entry, x] = value
-    return change
 
 
 @numba.njit(cache=True, nogil=True)
@@ -167,13 +196,22 @@ def best_action(
 
 
 @numba.njit(cache=True, nogil=True)
-def upper_excess(t: Tables, pts: Points, gain: np.ndarray, u: np.ndarray, w: np.ndarray) -> float:
-    """The most by which some inequality fails: F(w) - w, with u being w at the entries."""
+def upper_excess(
+    t: Tables, pts: Points, gain: np.ndarray, u: np.ndarray, w: np.ndarray, start: np.ndarray
+) -> float:
+    """The most by which some inequality fails: F(w) - w, with u being w at the entries.
+
+    Counts the contexts that calls lead to from those in ``start``: nothing rests on the others.
+    """
     width = pts.vector.shape[1]
     nodes, weights = np.empty(CORNERS, np.int64), np.empty(CORNERS)
     share, v = np.empty(width), np.empty(width)
+    queue, seen = np.empty(len(pts.component), np.int64), np.zeros(len(pts.component), np.bool_)
+    waiting = _line_up(start, queue, seen, 0)
     worst = 0.0
-    for x in range(len(pts.component)):
+    while waiting:
+        waiting -= 1
+        x = queue[waiting]
         c = pts.component[x]
         shift = pts.slot[x] - t.component_start[c]
         for q in range(t.component_start[c], t.component_start[c + 1]):
@@ -181,10 +219,22 @@ def upper_excess(t: Tables, pts: Points, gain: np.ndarray, u: np.ndarray, w: np.
                 continue
             if t.vertex_kind[q] == CALL:
                 value = call_value(t, pts, u, w, shift, q, nodes, weights, share, v, -1)
+                waiting = _line_up(nodes, queue, seen, waiting)
             else:
                 value = best_action(t, gain, w, shift, q)[1]
             worst = max(worst, value - w[shift + q])
     return worst
+
+
+@numba.njit(cache=True, nogil=True)
+def _line_up(contexts: np.ndarray, queue: np.ndarray, seen: np.ndarray, waiting: int) -> int:
+    """Append contexts that were not seen before; returns how many are waiting."""
+    for x in contexts:
+        if x >= 0 and not seen[x]:
+            seen[x] = True
+            queue[waiting] = x
+            waiting += 1
+    return waiting
 
 
 @numba.njit(cache=True, nogil=True)

@@ -7,6 +7,11 @@ import numpy as np
 
 from recurl.solving.certified.points import CORNERS, LINE, MESH, Points
 
+_MOVES = 200
+"""Simplices that a walk through a mesh may cross."""
+_TOUCHING, _NEARLY_TOUCHING = 1e-12, 1e-9
+"""How far beyond a face counts as on it: in a walk, and where it was in vain."""
+
 
 @numba.njit(cache=True, nogil=True)
 def locate(
@@ -64,30 +69,66 @@ def _locate_in_mesh(
     weights: np.ndarray,
     hint: int,
 ) -> tuple[int, int]:
-    """The simplex around v, by walking across the face that v is farthest beyond."""
-    cell = pts.cells[c]
-    if cell <= hint < pts.cells[c + 1]:
-        cell = hint
-    for _ in range(pts.cells[c + 1] - pts.cells[c]):
-        rest, farthest, beyond_it = 1.0, -1, -1e-12
-        for i in range(axes):
-            weights[i] = 0.0
-            for j in range(axes):
-                offset = v[j] - v[axes] - pts.barycentric[cell, axes, j]
-                weights[i] += pts.barycentric[cell, i, j] * offset
-            rest -= weights[i]
-        weights[axes] = rest
-        for i in range(axes + 1):
-            if not weights[i] >= beyond_it:  # a flat simplex has no weights at all
-                farthest, beyond_it = i, weights[i]
-        if farthest < 0:
-            return _settled(pts, cell, axes, nodes, weights), cell
-        if pts.neighbour[cell, farthest] < 0:
-            break
-        cell = pts.neighbour[cell, farthest]
+    """The simplex around v; the closest context if there is none."""
+    first, last = pts.cells[c], pts.cells[c + 1]
+    cell = _walk(pts, v, axes, weights, hint if first <= hint < last else first)
+    if cell < 0:
+        cell = _look_everywhere(pts, c, v, axes, weights)
+    if cell >= 0:
+        return _settled(pts, cell, axes, nodes, weights), cell
     nodes[0] = _closest(pts, c, v, axes + 1)
     weights[0] = 1.0
     return 1, cell
+
+
+@numba.njit(cache=True, nogil=True)
+def _walk(pts: Points, v: np.ndarray, axes: int, weights: np.ndarray, cell: int) -> int:
+    """Go from a simplex to the one around v, across the face that v is farthest beyond.
+
+    Gives -1 where it leads out of the mesh, to a flat simplex, which does not tell the way, or in
+    circles between nearly flat ones: none of them proves that there is no simplex around v.
+    """
+    for _ in range(_MOVES):
+        farthest, beyond_it = _weigh(pts, v, axes, weights, cell)
+        if beyond_it >= -_TOUCHING:
+            return cell
+        cell = pts.neighbour[cell, farthest]
+        if cell < 0 or np.isnan(beyond_it):
+            break
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _look_everywhere(pts: Points, c: int, v: np.ndarray, axes: int, weights: np.ndarray) -> int:
+    """The simplex of a mesh that v lies in most, or -1."""
+    best, most = -1, -_NEARLY_TOUCHING
+    for cell in range(pts.cells[c], pts.cells[c + 1]):
+        least = _weigh(pts, v, axes, weights, cell)[1]
+        if least >= most:
+            best, most = cell, least
+    if best >= 0:
+        _weigh(pts, v, axes, weights, best)
+    return best
+
+
+@numba.njit(cache=True, nogil=True)
+def _weigh(
+    pts: Points, v: np.ndarray, axes: int, weights: np.ndarray, cell: int
+) -> tuple[int, float]:
+    """Weights with which the corners of a simplex mix to v, and the least: nan if it is flat."""
+    rest = 1.0
+    for i in range(axes):
+        weights[i] = 0.0
+        for j in range(axes):
+            offset = v[j] - v[axes] - pts.barycentric[cell, axes, j]
+            weights[i] += pts.barycentric[cell, i, j] * offset
+        rest -= weights[i]
+    weights[axes] = rest
+    least = 0
+    for i in range(1, axes + 1):
+        if weights[i] < weights[least]:
+            least = i
+    return least, weights[least]
 
 
 @numba.njit(cache=True, nogil=True)

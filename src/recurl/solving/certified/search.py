@@ -113,11 +113,8 @@ class Search:
         problem, before = self.problem, found.gap
         if self.last is not None:
             self._refine(self.last)
-        slack = problem.slack(max(self.epsilon, 0.1 * min(found.gap, problem.size)))
         points = make_points(problem.tables, self.vectors, self.anchors)
-        upper = upper_bound(problem, points, self._start(points), slack)
-        if upper.rest is not None and not upper.rest.found:
-            upper = upper_bound(problem, points, self._from_above(points), slack)
+        upper, slack = self._solved(points, found)
         links = Links.of(problem, points, upper.entries, upper.values, no_hint(points))
         self.calls = Calls.of(problem, points, upper.values)
         visits = visits_of_calls(problem, upper, links)
@@ -128,6 +125,20 @@ class Search:
         if not self.connected or float(self.gaps.sum()) <= promising:
             self._descend(found, upper, links, visits, slack)
         self.slow = found.gap > _SLOW * before
+
+    def _solved(self, points: Points, found: Found) -> tuple[Upper, float]:
+        """The upper bound at all points, and its slack: a share of the gap that it leaves."""
+        problem, slack = self.problem, self._slack(found.gap)
+        upper = upper_bound(problem, points, self._start(points), slack)
+        if upper.rest is not None and not upper.rest.found:
+            upper = upper_bound(problem, points, self._from_above(points), slack)
+        finer = self._slack(start_above(problem, upper) - found.low)
+        if finer < 0.1 * slack:
+            return upper_bound(problem, points, upper.values, finer), finer
+        return upper, slack
+
+    def _slack(self, gap: float) -> float:
+        return self.problem.slack(max(self.epsilon, 0.1 * min(gap, self.problem.size)))
 
     def _descend(
         self, found: Found, upper: Upper, links: Links, visits: Floats, slack: float

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Upper:
-    """An upper bound: points whose values satisfy all inequalities up to some excess.
+    """An upper bound: points whose values satisfy the inequalities up to some excess.
 
     Attributes:
         points: The points.
         values: Upper values by slot.
         entries: Those of entries.
-        excess: The most by which an inequality fails.
+        excess: The most by which an inequality fails at a point that the start leads to.
         rest: How they were found, if by a search for a fixed point.
     """
 
@@ -41,11 +41,14 @@ class Upper:
     def of(
         cls, problem: Problem, points: Points, values: Floats, rest: Rest | None = None
     ) -> Upper:
-        """Take values as they are, and see by how much they fail."""
-        entries = entry_values(points, values)
-        excess = kernel.upper_excess(problem.tables, points, problem.gain, entries, values)
-        margin = 2e-14 * float(np.abs(values).max(initial=1.0))
-        return cls(points, values, entries, float(excess) + margin, rest)
+        """Take values as they are, and see by how much they fail where the start leads."""
+        t, entries = problem.tables, entry_values(points, values)
+        upper = cls(points, values, entries, 0.0, rest)
+        mixes = [start_mix(problem, upper, entry)[1] for entry in range(len(t.start_prob))]
+        start = np.array([context for mix in mixes for context, _ in mix])
+        excess = kernel.upper_excess(t, points, problem.gain, entries, values, start)
+        upper.excess = float(excess) + 2e-14 * float(np.abs(values).max(initial=1.0))
+        return upper
 
     def settled(self, problem: Problem) -> Upper:
         """The same bound raised by excess times d, exit values included: nothing fails any more.
@@ -89,6 +92,8 @@ def upper_bound(problem: Problem, points: Points, start: Floats, slack: float) -
         return Links.of(problem, points, given, values, hint).matrix(problem, points)
 
     rest = fixed_point(step, slopes, given.copy(), 0.3 * least)
+    if not rest.found:
+        step(rest.x)
     return Upper.of(problem, points, values, rest)
 
 
