@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import recurl
@@ -75,3 +76,27 @@ def test_bounds_by_vertex() -> None:
     assert found.values_upper[start] >= 19 - 1e-9
     exits = t.vertex_kind == 1
     assert (found.values_upper[exits] == 0).all()
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+@pytest.mark.parametrize("kind", ["hierarchical", "deterministic"])
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_by_vertex_with_several_exits(seed: int, kind: str, objective: str) -> None:
+    # Flattening, or longest paths, against the points and pieces of the certified search.
+    model = recurl.zoo.random_model(seed=seed, kind=kind, components=3, nodes=6)
+    exact = recurl.solve(model, objective=objective)
+    search = recurl.solve(model, "certified", objective=objective)
+    assert search.method != exact.method
+    assert exact.values_lower is not None
+    assert exact.values_upper is not None
+    assert search.values_lower is not None
+    assert search.values_upper is not None
+    known = ~np.isnan(exact.values_lower)
+    own = model.tables.vertex_component == model.tables.start_component
+    assert known.sum() > 3
+    assert own[known].all()
+    assert (np.isnan(search.values_lower) == ~own).all()
+    assert (search.values_lower[known] <= exact.values_upper[known] + 1e-9).all()
+    assert (search.values_upper[known] >= exact.values_lower[known] - 1e-9).all()
+    start = model.tables.starts
+    assert search.values_upper[start] - search.values_lower[start] == pytest.approx(0, abs=2e-6)

@@ -60,8 +60,8 @@ def solve_hierarchical(
         method=f"flattening and {found.method}",
         reason="hierarchical: finitely many stacks",
         policy=_policy(model, states, found.policy) if found.policy else None,
-        values_lower=None,
-        values_upper=None,
+        values_lower=_on_empty_stack(model, states, found.values_lower),
+        values_upper=_on_empty_stack(model, states, found.values_upper),
         _certify=partial(certified_elsewhere, model, question, epsilon, options),
     )
 
@@ -94,6 +94,22 @@ def _worth(flat: RMDP, root: Floats) -> Floats:
     return worth
 
 
+def _place(states: Unravelling, number: int) -> int:
+    """Vertex of a state in the process with one exit, which comes after the entries."""
+    return number if number < states.n_starts else number + 1
+
+
+def _on_empty_stack(model: RMDP, states: Unravelling, values: Floats | None) -> Floats | None:
+    """Values of the vertices that a run comes to while no call is pending; nan elsewhere."""
+    if values is None:
+        return None
+    found = np.full(model.tables.n_vertices, np.nan)
+    for number, (stack, vertex) in enumerate(states.states):
+        if stack == 0:
+            found[vertex] = values[_place(states, number)]
+    return found
+
+
 def _policy(model: RMDP, states: Unravelling, flat: Policy) -> Policy:
     """The policy of the states, as one context per stack; calls that no run makes enter any."""
     t = model.tables
@@ -103,8 +119,7 @@ def _policy(model: RMDP, states: Unravelling, flat: Policy) -> Policy:
     first = np.cumsum(size) - size - t.component_start[component]
     actions, callees = np.zeros(int(size.sum()), np.int32), np.zeros(int(size.sum()), np.int32)
     for number, (stack, vertex) in enumerate(states.states):
-        here = number if number < states.n_starts else number + 1
-        actions[first[stack] + vertex] = flat.actions[here]
+        actions[first[stack] + vertex] = flat.actions[_place(states, number)]
     calls = np.flatnonzero(t.vertex_kind == CALL)
     for stack, c in enumerate(component):
         for q in calls[t.vertex_component[calls] == c].tolist():

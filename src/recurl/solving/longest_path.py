@@ -55,6 +55,7 @@ def solve_deterministic(
     root, taken = question.root_values(t), t.start_prob > 0
     first = int(t.component_start[t.start_component])
     ways = best[first : first + len(t.start_prob), : len(root)] + root
+    values = question.sign * _by_vertex(model, best, root) + 0.0
     value = question.sign * float(t.start_prob[taken] @ ways.max(axis=1)[taken]) + 0.0
     return Solution(
         model,
@@ -64,12 +65,23 @@ def solve_deterministic(
         method="longest path",
         reason="deterministic: the best way from the start to an exit",
         policy=_policy(model, choice, ways.argmax(axis=1)),
-        values_lower=question.sign * best[:, 0] if model.kind.one_exit else None,
-        values_upper=question.sign * best[:, 0] if model.kind.one_exit else None,
+        values_lower=values,
+        values_upper=values,
         work={"vertices": t.n_vertices},
         seconds=time.perf_counter() - began,
         _certify=partial(certified_elsewhere, model, question, epsilon, options),
     )
+
+
+def _by_vertex(model: RMDP, best: Floats, root: Floats) -> Floats:
+    """What the best way from each vertex is worth; nan where that depends on who calls."""
+    if model.kind.one_exit:
+        return best[:, 0]
+    t = model.tables
+    values = np.full(t.n_vertices, np.nan)
+    own = t.vertex_component == t.start_component
+    values[own] = (best[own, : len(root)] + root).max(axis=1)
+    return values
 
 
 def _always_ends(model: RMDP) -> bool:

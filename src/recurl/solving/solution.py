@@ -32,7 +32,10 @@ class Solution:
         method: How it was found.
         reason: Why this method, or why no more is known.
         policy: A policy that attains the lower end (the upper one if the least total was asked).
-        values_lower: Lower bounds by vertex with exits worth 0 (1-exit models), where asked for.
+        values_lower: Lower bounds by vertex with exits worth what they are at the root. What the
+            vertices of other components are worth depends on who calls them, unless there is one
+            exit: nan. Bounds are only as narrow as asked where a best run comes to. None where the
+            method gives none.
         values_upper: Upper bounds by vertex, likewise.
         work: What it took: iterations, points, pieces, ...
         seconds: Time it took, certificate apart.

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from recurl.model.certificate import Certificate, Piece, Point
-from recurl.model.tables import CALL, Tables
+from recurl.model.tables import CALL, Floats, Tables
 from recurl.policy import Policy
 from recurl.solving.certified.upper import Links, no_hint, start_mix
 from recurl.solving.reach import reach_rows
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from recurl.solving.certified.problem import Problem
     from recurl.solving.certified.upper import Upper
     from recurl.solving.question import Question
+
+
+Mix = list[tuple[int, float]]
+"""Contexts with their weights."""
 
 
 def policy_of(model: RMDP, problem: Problem, lower: Lower) -> Policy:
@@ -38,6 +43,33 @@ def policy_of(model: RMDP, problem: Problem, lower: Lower) -> Policy:
         start=number[start],
         kind="by pieces" if len(used) > t.n_components else "by context",
     )
+
+
+def values_of(problem: Problem, upper: Upper, lower: Lower) -> tuple[Floats, Floats]:
+    """Bounds by vertex of the start component, exits worth what the question says; else nan."""
+    t, c = problem.tables, problem.tables.start_component
+    own = slice(int(t.component_start[c]), int(t.component_start[c + 1]))
+    low, high = np.full((2, t.n_vertices), np.nan)
+    pts, size, exits = lower.points, own.stop - own.start, len(problem.root)
+    slots = pts.slot[pts.first[c] : pts.first[c + 1], None] + np.arange(size)
+    reach = lower.reach[slots][:, :, :exits]
+    missing = 1.0 - reach.sum(axis=2)
+    worth = lower.rewards[slots] + reach @ problem.root + missing * problem.root.min()
+    low[own] = worth.max(axis=0)
+    raised = upper.settled(problem)
+    mixes = (start_mix(problem, upper, entry)[1] for entry in range(len(t.start_prob)))
+    high[own] = np.min([_mixed(problem, raised, mix) for mix in mixes], axis=0)
+    return low - _margin(low), high + _margin(high)
+
+
+def _mixed(problem: Problem, raised: Upper, mix: Mix) -> Floats:
+    """What a mix of contexts proves of all vertices of the start component at the root."""
+    pts, contexts = raised.points, [context for context, _ in mix]
+    weights = np.array([weight for _, weight in mix])
+    rows = np.array([raised.values[pts.slot[x] : pts.slot[x + 1]] for x in contexts])
+    beyond = problem.root - weights @ pts.vector[contexts, : len(problem.root)]
+    bound: Floats = weights @ rows + beyond.max()
+    return bound
 
 
 def certificate_of(
@@ -64,12 +96,10 @@ def certificate_of(
     )
 
 
-def _margin(end: float) -> float:
+def _margin(end: npt.ArrayLike) -> Floats:
     """More than the rounding of the last few sums."""
-    return 1e-14 * max(1.0, abs(end))
-
-
-Mix = list[tuple[int, float]]
+    margin: Floats = 1e-14 * np.maximum(1.0, np.abs(end))
+    return margin
 
 
 def _points(problem: Problem, upper: Upper) -> tuple[list[Point], list[Mix]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.errors import NotProperError
-from recurl.solving.certified.evidence import certificate_of, policy_of
+from recurl.solving.certified.evidence import certificate_of, policy_of, values_of
 from recurl.solving.certified.first import first_bounds
 from recurl.solving.certified.points import LINE_EXITS, MESH_EXITS
 from recurl.solving.certified.problem import Problem, with_call_slack
@@ -65,6 +65,7 @@ def solve_certified(
     assert found.lower is not None
     assert found.upper is not None
     ends = sorted((question.sign * found.low, question.sign * found.high))
+    values = [question.sign * end for end in values_of(run.problem, found.upper, found.lower)]
     return Solution(
         model,
         question,
@@ -73,6 +74,8 @@ def solve_certified(
         method="certified",
         reason=reason,
         policy=policy_of(model, run.problem, found.lower),
+        values_lower=np.minimum(*values),
+        values_upper=np.maximum(*values),
         work=run.work,
         seconds=time.monotonic() - began,
         _certify=partial(certificate_of, model, question, run.problem, found.upper, found.lower),
