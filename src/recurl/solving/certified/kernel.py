@@ -13,12 +13,14 @@ import numpy as np
 
 from recurl.model.tables import CALL, EXIT, Tables
 from recurl.solving.certified.places_kernel import (
+    NOWHERE,
     beyond,
     farthest,
     from_anchor,
     locate,
     nearest,
     on_line,
+    whole,
 )
 from recurl.solving.certified.points import CLOUD, CORNERS, LINE, Points
 
@@ -75,7 +77,8 @@ def _columns(t: Tables, pts: Points, w: np.ndarray, c: int, contexts: np.ndarray
     size = t.component_start[c + 1] - t.component_start[c]
     values = np.empty((size, len(contexts)))
     for i, x in enumerate(contexts):
-        values[:, i] = w[pts.slot[x] : pts.slot[x] + size]
+        for q in range(size):
+            values[q, i] = w[pts.slot[x] + q]
         for k in range(t.n_exits[c]):
             values[t.n_entries[c] + k, i] = pts.vector[x, k]
     return values
@@ -93,7 +96,8 @@ def _put_back(
 ) -> None:
     """Write the values of contexts side by side to their slots, and those of their entries."""
     for i, x in enumerate(contexts):
-        w[pts.slot[x] : pts.slot[x + 1]] = values[:, i]
+        for q in range(len(values)):
+            w[pts.slot[x] + q] = values[q, i]
         for entry in range(t.n_entries[c]):
             out[pts.entry[x] + entry] = values[entry, i]
 
@@ -151,8 +155,8 @@ def _call_upper(
     moved: np.ndarray,
 ) -> None:
     """Set the upper values of all call ports of a box, and note the changes, likewise."""
-    c, first = t.box_component[box], t.component_start[t.box_owner[box]]
-    exits, mode = t.n_exits[c], pts.mode[c]
+    c, first = whole(t.box_component[box]), t.component_start[t.box_owner[box]]
+    exits, mode = whole(t.n_exits[c]), pts.mode[c]
     nodes, weights, v = np.empty(CORNERS, np.int64), np.empty(CORNERS), np.empty(exits)
     ret, port, anchor = t.box_return[box] - first, t.box_call[box] - first, pts.anchor[c]
     n, offset, anchored = 0, 0.0, 0.0
@@ -167,7 +171,7 @@ def _call_upper(
             n, hint[place] = locate(pts, c, v, exits, nodes, weights, hint[place])
             offset = beyond(pts, v, exits, nodes, weights, n)
             anchored = from_anchor(pts, c, v, exits)
-        for entry in range(t.n_entries[c]):
+        for entry in range(whole(t.n_entries[c])):
             if mode == CLOUD:
                 value = nearest(pts, c, v, exits, u, entry)[1]
             else:
@@ -218,7 +222,7 @@ def upper_excess(
             if t.vertex_kind[q] == EXIT:
                 continue
             if t.vertex_kind[q] == CALL:
-                value = call_value(t, pts, u, w, shift, q, nodes, weights, share, v, -1)
+                value = call_value(t, pts, u, w, shift, q, nodes, weights, share, v, NOWHERE)
                 waiting = _line_up(nodes, queue, seen, waiting)
             else:
                 value = best_action(t, gain, w, shift, q)[1]
@@ -257,8 +261,8 @@ def call_value(
     how it moves with the worth of each return port (``share``, a distribution).
     """
     box = t.vertex_box[q]
-    c, port = t.box_component[box], t.vertex_port[q]
-    exits = t.n_exits[c]
+    c, port = whole(t.box_component[box]), whole(t.vertex_port[q])
+    exits = whole(t.n_exits[c])
     for k in range(exits):
         v[k] = w[shift + t.box_return[box] + k]
     nodes[:], weights[:], share[:] = -1, 0.0, 0.0

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 
 from recurl.solving.certified.points import CORNERS, LINE, MESH, Points
 
+whole: Any = np.int64
+"""Makes a number 64 bits wide, here and where these functions are called: for each other
+type, and for every number that is written out, they would be compiled once more."""
+NOWHERE = whole(-1)
 _MOVES = 200
 """Simplices that a walk through a mesh may cross."""
 _TOUCHING, _NEARLY_TOUCHING = 1e-12, 1e-9
@@ -70,10 +76,10 @@ def _locate_in_mesh(
     hint: int,
 ) -> tuple[int, int]:
     """The simplex around v; the closest context if there is none."""
-    first, last = pts.cells[c], pts.cells[c + 1]
+    first, last = whole(pts.cells[c]), whole(pts.cells[c + 1])
     cell = _walk(pts, v, axes, weights, hint if first <= hint < last else first)
     if cell < 0:
-        cell = _look_everywhere(pts, c, v, axes, weights)
+        cell = _look_everywhere(pts, v, axes, weights, first, last)
     if cell >= 0:
         return _settled(pts, cell, axes, nodes, weights), cell
     nodes[0] = _closest(pts, c, v, axes + 1)
@@ -92,17 +98,19 @@ def _walk(pts: Points, v: np.ndarray, axes: int, weights: np.ndarray, cell: int)
         farthest, beyond_it = _weigh(pts, v, axes, weights, cell)
         if beyond_it >= -_TOUCHING:
             return cell
-        cell = pts.neighbour[cell, farthest]
+        cell = whole(pts.neighbour[cell, farthest])
         if cell < 0 or np.isnan(beyond_it):
             break
-    return -1
+    return NOWHERE
 
 
 @numba.njit(cache=True, nogil=True)
-def _look_everywhere(pts: Points, c: int, v: np.ndarray, axes: int, weights: np.ndarray) -> int:
+def _look_everywhere(
+    pts: Points, v: np.ndarray, axes: int, weights: np.ndarray, first: int, last: int
+) -> int:
     """The simplex of a mesh that v lies in most, or -1."""
-    best, most = -1, -_NEARLY_TOUCHING
-    for cell in range(pts.cells[c], pts.cells[c + 1]):
+    best, most = NOWHERE, -_NEARLY_TOUCHING
+    for cell in range(first, last):
         least = _weigh(pts, v, axes, weights, cell)[1]
         if least >= most:
             best, most = cell, least
@@ -226,11 +234,10 @@ def farthest(pts: Points, x: int, v: np.ndarray, exits: int) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def cells_of(pts: Points, c: int, vectors: np.ndarray) -> np.ndarray:
-    """Contexts around each of some vectors: equal rows lie in the same segment or simplex."""
+    """Contexts around each of some vectors, -1 where there are fewer than in other rows."""
     exits = vectors.shape[1]
     nodes = np.full((len(vectors), CORNERS), -1, np.int64)
     weights = np.empty(CORNERS)
     for i in range(len(vectors)):
-        locate(pts, c, vectors[i], exits, nodes[i], weights, -1)
-        nodes[i].sort()
+        locate(pts, c, vectors[i], exits, nodes[i], weights, NOWHERE)
     return nodes

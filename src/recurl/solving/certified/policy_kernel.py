@@ -51,7 +51,8 @@ def reach_step(
                 p[own + k, k] = 1.0
                 _reach_exit(t, pts, order, action, callee, entries, p, slack, tol, x, k)
         for entry in range(t.n_entries[c]):
-            out[pts.entry[x] + entry] = p[pts.slot[x] + entry]
+            for k in range(p.shape[1]):
+                out[pts.entry[x] + entry, k] = p[pts.slot[x] + entry, k]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -133,6 +133,6 @@ def _one_per_cell(pts: Points, c: int, vectors: Floats) -> np.ndarray:
     """Of vectors in falling order of worth, the first in each segment or simplex."""
     if pts.mode[c] not in (LINE, MESH):
         return np.arange(len(vectors))
-    cells = places_kernel.cells_of(pts, c, vectors)
+    cells = np.sort(places_kernel.cells_of(pts, c, vectors), axis=1)
     _, firsts = np.unique(cells, axis=0, return_index=True)
     return np.sort(firsts)

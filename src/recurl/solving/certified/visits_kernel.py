@@ -29,7 +29,7 @@ def call_visits(
     A call returns at its k-th exit with probability ``share[call, k]``. Visits of calls go to
     ``visit``, a row per entry and a column per call of the context; those of exits to ``arrive``.
     """
-    size = int(np.diff(t.component_start).max())
+    size = (t.component_start[1:] - t.component_start[:-1]).max()
     pending, visits = np.zeros(size), np.zeros(size)
     for x in range(begin, end):
         c = pts.component[x]
