@@ -69,9 +69,19 @@ def test_random_two_exit_model_closes() -> None:
         assert recurl.verify(model, solution.certificate).checked > 100
 
 
-@pytest.mark.parametrize(("exits", "epsilon"), [(3, 1e-6), (4, 1e-4)])
-def test_random_models_with_more_exits_close(exits: int, epsilon: float) -> None:
-    model = recurl.zoo.random_model(seed=2, components=4, nodes=10, exits=exits)
+@pytest.mark.parametrize(
+    ("seed", "nodes", "exits", "epsilon"),
+    [
+        (2, 10, 3, 1e-6),
+        (2, 10, 4, 1e-4),
+        (260124, 10, 4, 1e-4),  # with points that Qhull cannot tell apart
+        (869920, 15, 4, 1e-4),  # with a start between points, some of weight 0
+    ],
+)
+def test_random_models_with_more_exits_close(
+    seed: int, nodes: int, exits: int, epsilon: float
+) -> None:
+    model = recurl.zoo.random_model(seed=seed, components=4, nodes=nodes, exits=exits)
     solution = certified(model, epsilon)
     assert solution.gap <= epsilon
     verdict = recurl.verify(model, solution.certificate)

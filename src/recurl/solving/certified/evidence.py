@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,19 +122,17 @@ def _points(problem: Problem, upper: Upper) -> tuple[list[Point], list[Mix]]:
     points = []
     for x in used:
         mixes = [
-            _mix(nodes[slot], weights[slot], number) for slot in range(pts.call[x], pts.call[x + 1])
+            _listed(zip(nodes[call].tolist(), weights[call].tolist(), strict=True), number)
+            for call in range(pts.call[x], pts.call[x + 1])
         ]
         values = raised.values[pts.slot[x] : pts.slot[x + 1]].tolist()
         points.append(Point(int(pts.component[x]), values, mixes))
-    return points, [[(number[x], w) for x, w in mix] for mix in start]
+    return points, [_listed(mix, number) for mix in start]
 
 
-def _mix(nodes: np.ndarray, weights: np.ndarray, number: dict[int, int]) -> Mix:
-    """A mix with the heaviest point last: its weight is what the others leave."""
-    pairs = sorted(
-        (float(w), number[int(x)]) for x, w in zip(nodes, weights, strict=True) if x >= 0
-    )
-    return [(x, w) for w, x in pairs]
+def _listed(mix: Iterable[tuple[int, float]], number: dict[int, int]) -> Mix:
+    """A mix by the numbers of points, the heaviest last: its weight is what the others leave."""
+    return sorted(((number[x], weight) for x, weight in mix if x >= 0), key=lambda pair: pair[1])
 
 
 def _start_above(problem: Problem, upper: Upper, start: list[Mix], points: list[Point]) -> float:

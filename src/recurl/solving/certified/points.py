@@ -14,7 +14,7 @@ Beyond the last points of a line or mesh, the rule of the cloud applies to one o
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -130,10 +130,8 @@ def _no_mesh() -> tuple[Ints, Ints, Floats]:
 
 def _mesh(rows: Floats, first: int) -> tuple[Ints, Ints, Floats]:
     """Corners, neighbours and barycentric maps of the simplices between vectors, padded."""
-    from scipy.spatial import Delaunay
-
     axes = rows.shape[1] - 1
-    mesh = Delaunay(rows[:, :axes] - rows[:, axes:])
+    mesh = _triangulated(rows[:, :axes] - rows[:, axes:])
     count = len(mesh.simplices)
     corner = np.full((count, MESH_EXITS), -1, np.int32)
     neighbour = np.full((count, MESH_EXITS), -1, np.int32)
@@ -142,6 +140,16 @@ def _mesh(rows: Floats, first: int) -> tuple[Ints, Ints, Floats]:
     neighbour[:, : axes + 1] = mesh.neighbors
     barycentric[:, : axes + 1, :axes] = _barycentric(mesh.points[mesh.simplices])
     return corner, neighbour, barycentric
+
+
+def _triangulated(places: Floats) -> Any:
+    """Simplices between places; if some are too close to tell them apart, as if slightly moved."""
+    from scipy.spatial import Delaunay, QhullError
+
+    try:
+        return Delaunay(places)
+    except QhullError:
+        return Delaunay(places, qhull_options="Qbb Qc QJ")
 
 
 def _barycentric(corners: Floats) -> Floats:
