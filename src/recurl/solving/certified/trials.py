@@ -22,14 +22,16 @@ class Trials:
 
     Args:
         problem: The problem.
-        upper: First points, all clouds: values that satisfy all inequalities up to their excess.
+        upper: First points, all clouds.
         lower: First pieces; those of every component.
         tolerance: Gap, weighted by visits, below which a trial turns back.
     """
 
     def __init__(self, problem: Problem, upper: Upper, lower: Lower, *, tolerance: float) -> None:
         self.problem, self.tolerance, self.count = problem, tolerance, 0
-        self.store = _filled(problem.tables, upper.settled(problem), lower)
+        # Trials may come to any point, not only to those that the start leads to now.
+        excess = upper.excess_from(problem, range(len(upper.points.component)))
+        self.store = _filled(problem.tables, upper.settled(problem, excess), lower)
         prune(problem.tables, self.store)
         fine = 1e-3 * max(problem.size, tolerance)
         trial_kernel.settle(problem.tables, self.store, problem.gain, problem.order, fine, 100)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,19 +46,25 @@ class Upper:
         t, entries = problem.tables, entry_values(points, values)
         upper = cls(points, values, entries, 0.0, rest)
         mixes = [start_mix(problem, upper, entry)[1] for entry in range(len(t.start_prob))]
-        start = np.array([context for mix in mixes for context, _ in mix])
-        excess = kernel.upper_excess(t, points, problem.gain, entries, values, start)
-        upper.excess = float(excess) + 2e-14 * float(np.abs(values).max(initial=1.0))
+        upper.excess = upper.excess_from(problem, [x for mix in mixes for x, _ in mix])
         return upper
 
-    def settled(self, problem: Problem) -> Upper:
+    def excess_from(self, problem: Problem, contexts: Sequence[int]) -> float:
+        """The most by which an inequality fails at the points that some contexts lead to."""
+        excess = kernel.upper_excess(
+            problem.tables, self.points, problem.gain, self.entries, self.values,
+            np.array(contexts),
+        )  # fmt: skip
+        return float(excess) + 2e-14 * float(np.abs(self.values).max(initial=1.0))
+
+    def settled(self, problem: Problem, excess: float | None = None) -> Upper:
         """The same bound raised by excess times d, exit values included: nothing fails any more.
 
         With d(q) >= 1 + sum p d(q') and d(call) >= 1 + d(en) + max (d(ret) - d(ex)), every
-        inequality gains at least the excess.
+        inequality gains at least the excess: its own, if no other is given.
         """
         t, pts = problem.tables, self.points
-        rise = self.excess * problem.steps
+        rise = (self.excess if excess is None else excess) * problem.steps
         vector = pts.vector.copy()
         for c in range(t.n_components):
             first = t.component_start[c] + t.n_entries[c]
