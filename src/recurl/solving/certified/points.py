@@ -5,7 +5,7 @@ values in between are bounded from above (all are valid for any points: x(., q) 
 1-Lipschitz in the maximum norm, and moves along with constants):
 
 - LINE, two exits: sorted differences v[0] - v[1]; between neighbours by interpolation.
-- MESH, three or four exits: differences to the last exit, cut into simplices (Delaunay); inside a
+- MESH, three to five exits: differences to the last exit, cut into simplices (Delaunay); inside a
   simplex by interpolation.
 - CLOUD, more exits: any vectors; x(v) <= min_i u_i + max(v - v_i).
 
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from recurl.model.tables import CALL, RETURN, Floats, Ints, Tables
 
 SINGLE, LINE, MESH, CLOUD = 0, 1, 2, 3
-LINE_EXITS, MESH_EXITS = 2, 4
+LINE_EXITS, MESH_EXITS = 2, 5
 """Most exits for which points are connected to a line, and to a mesh."""
 CORNERS = MESH_EXITS
 """Most contexts that a value in between is made of."""

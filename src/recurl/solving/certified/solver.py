@@ -33,8 +33,9 @@ _BATCH = 10
 _PATIENCE = 8
 _HASTY, _PATIENT = 0.67, 0.97
 """Share of the gap: trials stop when two batches leave more of it, sooner if there is a way on."""
+_FEW_EXITS = 4
 _TOGETHER = 500
-"""Points with many exits beyond which solving them together takes too long."""
+"""Points with more than a few exits beyond which solving them together takes too long."""
 
 
 def solve_certified(
@@ -50,9 +51,9 @@ def solve_certified(
 
     Models with two exits per component have sets of points solved together, connected by
     interpolation, with more points wherever that errs; trials only help where it stalls. Others
-    begin with trials, which go from the start to where both bounds are apart. With three or four
+    begin with trials, which go from the start to where both bounds are apart. With three to five
     exits, the points that they visit are the first to be connected and solved together; with more,
-    they are solved together now and then, and trials go on.
+    or if that takes too many points, they are solved together now and then, and trials go on.
 
     Raises:
         NotProperError: Some policy does not end, or none of the tests shows that all do.
@@ -124,7 +125,7 @@ class _Run:
             self._try(trials, _HASTY)
             search = self._connected(trials.vectors(), trials.lower())
             self._solve_together(search, rounds=0 if self.done else 1000)
-        if not self.done and exits > MESH_EXITS:
+        if not self.done and exits > _FEW_EXITS:
             self._alternate(upper, lower)
         return self._reason()
 
@@ -201,8 +202,13 @@ class _Run:
             self._report(self.found.low, self.found.high)
             marks.append(np.array([self.found.gap, search.gaps.sum()]))
             stalled = (marks[-1] > 0.9 * marks[-1 - _PATIENCE]).all()
-            if self.done or search.finished or stalled:
+            if self.done or search.finished or stalled or self._too_many():
                 break
+
+    def _too_many(self) -> bool:
+        """Whether there are so many points that it is better to go on with trials."""
+        many_exits = self.problem.tables.max_exits > _FEW_EXITS
+        return many_exits and self.work["points"] > _TOGETHER
 
     def _report(self, low: float, high: float) -> None:
         """Tell of an interval, never wider than the last one told of: rounding is not news."""
