@@ -105,6 +105,7 @@ def epsilon() -> None:
 def main() -> None:
     parts = {"table": table, "exits": exits, "nodes": nodes, "length": length, "epsilon": epsilon}
     recurl.solve(recurl.zoo.palindrome(), epsilon=1.0)
+    recurl.solve(recurl.zoo.spelunking())
     recurl.solve(recurl.zoo.random_model(components=2, nodes=6), epsilon=1e-6)
     recurl.solve(recurl.zoo.stack_matters(), epsilon=1e-3)
     for name in sys.argv[1:] or parts:
