@@ -11,7 +11,7 @@ import numpy.typing as npt
 from recurl.model.certificate import Certificate, Piece, Point
 from recurl.model.tables import CALL, Floats, Tables
 from recurl.policy import Policy
-from recurl.solving.certified.upper import Links, no_hint, start_mix
+from recurl.solving.certified.upper import Links, Mix, no_hint, start_mixes
 from recurl.solving.reach import reach_rows
 
 if TYPE_CHECKING:
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from recurl.solving.certified.problem import Problem
     from recurl.solving.certified.upper import Upper
     from recurl.solving.question import Question
-
-
-Mix = list[tuple[int, float]]
-"""Contexts with their weights."""
 
 
 def policy_of(model: RMDP, problem: Problem, lower: Lower) -> Policy:
@@ -57,7 +53,7 @@ def values_of(problem: Problem, upper: Upper, lower: Lower) -> tuple[Floats, Flo
     worth = lower.rewards[slots] + reach @ problem.root + missing * problem.root.min()
     low[own] = worth.max(axis=0)
     raised = upper.settled(problem)
-    mixes = (start_mix(problem, upper, entry)[1] for entry in range(len(t.start_prob)))
+    mixes = start_mixes(problem, upper)
     high[own] = np.min([_mixed(problem, raised, mix) for mix in mixes], axis=0)
     return low - _margin(low), high + _margin(high)
 
@@ -107,10 +103,10 @@ def _points(problem: Problem, upper: Upper) -> tuple[list[Point], list[Mix]]:
 
     Mixes are found before the bound is settled: raising keeps the inequalities they have.
     """
-    t, pts, raised = problem.tables, upper.points, upper.settled(problem)
+    pts, raised = upper.points, upper.settled(problem)
     links = Links.of(problem, pts, upper.entries, upper.values, no_hint(pts))
     nodes, weights = links.nodes, links.weights
-    start = [start_mix(problem, upper, entry)[1] for entry in range(len(t.start_prob))]
+    start = start_mixes(problem, upper)
 
     def called(x: int) -> list[int]:
         found = nodes[pts.call[x] : pts.call[x + 1]].ravel()

@@ -22,7 +22,7 @@ from recurl.solving.certified.places_kernel import (
     on_line,
     whole,
 )
-from recurl.solving.certified.points import CLOUD, CORNERS, LINE, Points
+from recurl.solving.certified.points import CLOUD, LINE, Points
 
 _SWEEPS = 10_000
 _PATIENCE = 50
@@ -157,7 +157,8 @@ def _call_upper(
     """Set the upper values of all call ports of a box, and note the changes, likewise."""
     c, first = whole(t.box_component[box]), t.component_start[t.box_owner[box]]
     exits, mode = whole(t.n_exits[c]), pts.mode[c]
-    nodes, weights, v = np.empty(CORNERS, np.int64), np.empty(CORNERS), np.empty(exits)
+    corners = pts.corner.shape[1]
+    nodes, weights, v = np.empty(corners, np.int64), np.empty(corners), np.empty(exits)
     ret, port, anchor = t.box_return[box] - first, t.box_call[box] - first, pts.anchor[c]
     n, offset, anchored = 0, 0.0, 0.0
     for x in range(values.shape[1]):
@@ -207,8 +208,8 @@ def upper_excess(
 
     Counts the contexts that calls lead to from those in ``start``: nothing rests on the others.
     """
-    width = pts.vector.shape[1]
-    nodes, weights = np.empty(CORNERS, np.int64), np.empty(CORNERS)
+    width, corners = pts.vector.shape[1], pts.corner.shape[1]
+    nodes, weights = np.empty(corners, np.int64), np.empty(corners)
     share, v = np.empty(width), np.empty(width)
     queue, seen = np.empty(len(pts.component), np.int64), np.zeros(len(pts.component), np.bool_)
     waiting = _line_up(start, queue, seen, 0)

@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from recurl.solving.certified.points import CORNERS, LINE, MESH, Points
+from recurl.solving.certified.points import LINE, MESH, Points
 
 whole: Any = np.int64
 """Makes a number 64 bits wide, here and where these functions are called: for each other
@@ -235,9 +235,9 @@ def farthest(pts: Points, x: int, v: np.ndarray, exits: int) -> int:
 @numba.njit(cache=True, nogil=True)
 def cells_of(pts: Points, c: int, vectors: np.ndarray) -> np.ndarray:
     """Contexts around each of some vectors, -1 where there are fewer than in other rows."""
-    exits = vectors.shape[1]
-    nodes = np.full((len(vectors), CORNERS), -1, np.int64)
-    weights = np.empty(CORNERS)
+    exits, corners = vectors.shape[1], pts.corner.shape[1]
+    nodes = np.full((len(vectors), corners), -1, np.int64)
+    weights = np.empty(corners)
     for i in range(len(vectors)):
         locate(pts, c, vectors[i], exits, nodes[i], weights, NOWHERE)
     return nodes

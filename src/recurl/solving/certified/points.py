@@ -25,7 +25,8 @@ SINGLE, LINE, MESH, CLOUD = 0, 1, 2, 3
 LINE_EXITS, MESH_EXITS = 2, 5
 """Most exits for which points are connected to a line, and to a mesh."""
 CORNERS = MESH_EXITS
-"""Most contexts that a value in between is made of."""
+"""Most contexts that a value in between is made of. Kernels read it off `Points.corner` instead:
+once compiled, they are kept as long as their own file stays the same."""
 
 
 class Points(NamedTuple):

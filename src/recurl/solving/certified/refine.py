@@ -11,7 +11,7 @@ from recurl.model.tables import Floats, Ints
 from recurl.solving.certified import places_kernel
 from recurl.solving.certified.newton import solve_from_identity
 from recurl.solving.certified.points import LINE, MESH, call_slots, slot_vertices
-from recurl.solving.certified.upper import Links, start_mix
+from recurl.solving.certified.upper import Links, start_mixes
 
 if TYPE_CHECKING:
     from recurl.solving.certified.lower import Lower
@@ -89,9 +89,9 @@ def visits_of_calls(problem: Problem, upper: Upper, links: Links) -> Floats:
     """Expected number of visits of each call in a run from the start."""
     t, pts = problem.tables, upper.points
     start = np.zeros(int(pts.entry[-1]))
-    for entry, prob in enumerate(t.start_prob):
-        for context, weight in start_mix(problem, upper, entry)[1]:
-            start[pts.entry[context] + entry] += prob * weight
+    for entry, mix in enumerate(start_mixes(problem, upper)):
+        for context, weight in mix:
+            start[pts.entry[context] + entry] += t.start_prob[entry] * weight
     entries = _forward(links.matrix(problem, pts).T, start)
     flow = links.flow
     weights = entries[flow.row] * flow.visit

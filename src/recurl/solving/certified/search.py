@@ -119,7 +119,6 @@ class Search:
         self.calls = Calls.of(problem, points, upper.values)
         visits = visits_of_calls(problem, upper, links)
         self.gaps = visits * interpolation_errors(upper, links, self.calls, links.flow.arrive)
-        found.keep_upper(problem, upper)
         self.last = upper
         promising = max(0.8 * self.epsilon, 0.1 * found.gap)
         if not self.connected or float(self.gaps.sum()) <= promising:
@@ -127,14 +126,16 @@ class Search:
         self.slow = found.gap > _SLOW * before
 
     def _solved(self, points: Points, found: Found) -> tuple[Upper, float]:
-        """The upper bound at all points, and its slack: a share of the gap that it leaves."""
+        """The upper bound at all points, kept, and its slack: a share of the gap that it leaves."""
         problem, slack = self.problem, self._slack(found.gap)
         upper = upper_bound(problem, points, self._start(points), slack)
         if upper.rest is not None and not upper.rest.found:
             upper = upper_bound(problem, points, self._from_above(points), slack)
-        finer = self._slack(start_above(problem, upper) - found.low)
+        found.keep_upper(problem, upper)
+        finer = self._slack(found.gap)
         if finer < 0.1 * slack:
-            return upper_bound(problem, points, upper.values, finer), finer
+            upper, slack = upper_bound(problem, points, upper.values, finer), finer
+            found.keep_upper(problem, upper)
         return upper, slack
 
     def _slack(self, gap: float) -> float:

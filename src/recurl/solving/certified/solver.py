@@ -125,6 +125,7 @@ class _Run:
             self._try(trials, _HASTY)
             search = self._connected(trials.vectors(), trials.lower())
             self._solve_together(search, rounds=0 if self.done else 1000)
+            upper, lower = trials.upper(), trials.lower()
         if not self.done and exits > _FEW_EXITS:
             self._alternate(upper, lower)
         return self._reason()

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from recurl.solving.certified.points import Points
     from recurl.solving.certified.problem import Problem
 
+Mix = list[tuple[int, float]]
+"""Contexts with their weights."""
+
 
 @dataclass(slots=True, eq=False)
 class Upper:
@@ -43,10 +46,9 @@ class Upper:
         cls, problem: Problem, points: Points, values: Floats, rest: Rest | None = None
     ) -> Upper:
         """Take values as they are, and see by how much they fail where the start leads."""
-        t, entries = problem.tables, entry_values(points, values)
-        upper = cls(points, values, entries, 0.0, rest)
-        mixes = [start_mix(problem, upper, entry)[1] for entry in range(len(t.start_prob))]
-        upper.excess = upper.excess_from(problem, [x for mix in mixes for x, _ in mix])
+        upper = cls(points, values, entry_values(points, values), 0.0, rest)
+        start = [context for mix in start_mixes(problem, upper) for context, _ in mix]
+        upper.excess = upper.excess_from(problem, start)
         return upper
 
     def excess_from(self, problem: Problem, contexts: Sequence[int]) -> float:
@@ -100,7 +102,7 @@ def upper_bound(problem: Problem, points: Points, start: Floats, slack: float) -
 
     rest = fixed_point(step, slopes, given.copy(), 0.3 * least)
     if not rest.found:
-        step(rest.x)
+        step(rest.x)  # the values are those of the last step, not of the best
     return Upper.of(problem, points, values, rest)
 
 
@@ -170,7 +172,12 @@ def start_above(problem: Problem, upper: Upper) -> float:
     return float(total)
 
 
-def start_mix(problem: Problem, upper: Upper, entry: int) -> tuple[float, list[tuple[int, float]]]:
+def start_mixes(problem: Problem, upper: Upper) -> list[Mix]:
+    """The mix of points that bounds each entry of the start component."""
+    return [start_mix(problem, upper, e)[1] for e in range(len(problem.tables.start_prob))]
+
+
+def start_mix(problem: Problem, upper: Upper, entry: int) -> tuple[float, Mix]:
     """Upper bound at an entry of the start component, and the mix of points that gives it."""
     pts, c, root = upper.points, problem.tables.start_component, problem.root
     if pts.mode[c] == CLOUD:
