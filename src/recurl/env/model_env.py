@@ -17,7 +17,6 @@ from recurl.simulation.walk import Step, Walk
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
-    from recurl.model.tables import Ints
 
 _MASKED = ("error", "wrap")
 
@@ -151,17 +150,12 @@ class ModelEnv(gym.Env[Any, Any]):
 
     def _info(self, step: Step) -> dict[str, Any]:
         info: dict[str, Any] = {"event": step.event, "action_mask": self._mask()}
-        if step.event == "call":
+        if step.box is not None and step.event == "call":
             # A tuple, because vector environments lay arrays of different lengths over each other.
-            info["exits"] = tuple(self._encode(v) for v in self._return_ports(step.box))
+            info["exits"] = tuple(self._encode(v) for v in self.model.return_ports(step.box))
         elif step.event == "return":
             info["exit"] = step.exit
         return info
-
-    def _return_ports(self, box: int | None) -> list[int]:
-        t = self.model.tables
-        first: Ints = t.box_return[box]
-        return [int(first) + k for k in range(int(t.n_exits[t.box_component[box]]))]
 
     def _mask(self) -> np.ndarray:
         count = 0 if self._walk.ended else self._walk.n_actions

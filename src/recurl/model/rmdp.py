@@ -279,6 +279,12 @@ class RMDP:
         """Names of the actions at a vertex, in order."""
         return self.names.actions_of(vertex)
 
+    def return_ports(self, box: int) -> range:
+        """Return ports of a box, one per exit of the component that it calls, in order."""
+        t = self.tables
+        first = int(t.box_return[box])
+        return range(first, first + int(t.n_exits[t.box_component[box]]))
+
     def start_value(self, values: npt.ArrayLike) -> float:
         """Expectation of per-vertex values under the start distribution."""
         t = self.tables
