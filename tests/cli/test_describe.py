@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from .conftest import Run, RunJson
 
 
@@ -52,3 +54,11 @@ def test_machines_get_everything(run_json: RunJson) -> None:
         {"to": "u4", "prob": 0.6, "reward": -1.0},
     ]
     assert list(run_json("describe", "cloud", "--component", "T")["parts"]) == ["T"]
+
+
+def test_a_model_is_drawn_into_a_file(run: Run, tmp_path: Path) -> None:
+    assert run("describe", "cloud", "--draw", "cloud.svg").stdout == "Drawn into cloud.svg\n"
+    assert (tmp_path / "cloud.svg").read_text().startswith("<svg")
+    run("describe", "cloud", "--component", "H", "--draw", "handler.dot")
+    assert "b6 calls H" in (tmp_path / "handler.dot").read_text().replace("\\ ", " ")
+    assert "Unknown suffix" in run("describe", "cloud", "--draw", "cloud.png", code=2).stderr

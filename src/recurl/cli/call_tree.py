@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from recurl.model.drawing.call_chart import boxes_by_callee
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -35,7 +36,7 @@ def call_tree(model: RMDP, longest: int | None = None) -> Tree:
 
 def _lines(model: RMDP, start: int) -> Iterator[tuple[int, str]]:
     """Depth and text of every call below the start, depth first and without recursion."""
-    calls, names = _calls(model), model.names.components
+    calls, names = boxes_by_callee(model), model.names.components
     path, unfolded = [start], {start}
     pending = [iter(calls.get(start, {}).items())]
     while pending:
@@ -51,12 +52,3 @@ def _lines(model: RMDP, start: int) -> Iterator[tuple[int, str]]:
             path.append(callee)
             unfolded.add(callee)
             pending.append(iter(calls.get(callee, {}).items()))
-
-
-def _calls(model: RMDP) -> dict[int, Counter[int]]:
-    """Callees of each component in the order of its boxes, each with its number of boxes."""
-    calls: dict[int, Counter[int]] = {}
-    pairs = zip(model.tables.box_owner.tolist(), model.tables.box_component.tolist(), strict=True)
-    for owner, callee in pairs:
-        calls.setdefault(owner, Counter())[callee] += 1
-    return calls

@@ -7,13 +7,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recurl.cli.output import counted, facts, show, table
+from recurl.model.numbers import short_number
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from recurl.model.rmdp import RMDP
-
-LONGEST_NUMBER = 12
 
 
 class Limits(NamedTuple):
@@ -117,20 +114,10 @@ def _outcomes(model: RMDP, action: int) -> tuple[str, list[str]]:
     same = len({exact.reward(i) for i in transitions}) == 1
     targets = []
     for i in transitions:
-        chance = f"{_number(exact.prob(i))} " if len(transitions) > 1 else ""
-        paid = "" if same else f" ({_number(exact.reward(i), '+')})"
+        chance = f"{short_number(exact.prob(i))} " if len(transitions) > 1 else ""
+        paid = "" if same else f" ({short_number(exact.reward(i), '+')})"
         targets.append(f"{chance}{model.local_name(int(target[i]))}{paid}")
-    return _number(exact.reward(transitions[0])) if same else "", targets
-
-
-def _number(value: Fraction, sign: str = "") -> str:
-    """A number as it was written, unless that is long."""
-    from recurl.model.numbers import shortest_text
-
-    text = shortest_text(value)
-    if len(text) > LONGEST_NUMBER:
-        return f"{float(value):{sign}.6g}"
-    return f"+{text}" if sign and value >= 0 else text
+    return short_number(exact.reward(transitions[0])) if same else "", targets
 
 
 def _vertices(model: RMDP, component: int) -> range:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,6 +20,7 @@ EXAMPLES = """\
   recurl describe cloud
   recurl describe cloud exits=1 --component H
   recurl describe model.yaml --all | less
+  recurl describe cloud --draw cloud.svg
 """
 
 SHORT = Limits(components=6, calls=40, actions=16, targets=6, names=10)
@@ -31,14 +33,22 @@ def describe(
     *,
     component: Annotated[str | None, typer.Option(help="Show this component only.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Abbreviate nothing.")] = False,
+    draw: Annotated[
+        Path | None,
+        typer.Option(help="Draw the model into this file: .svg, .html, .mmd, .md or .dot."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Show a model in full.
 
     First its call graph as a tree, then its components with their actions. Large models are
-    abbreviated unless --all is given.
+    abbreviated unless --all is given. With --draw it is drawn into a file instead.
     """
     found = read_model(model, parameters)
+    if draw is not None:
+        found.draw(component=component).save(draw)
+        show(f"Drawn into {draw}")
+        return
     wanted = range(found.tables.n_components)
     if component is not None:
         wanted = wanted[found.names.find_component(component) :][:1]

@@ -209,6 +209,27 @@ def shortest_text(value: Fraction) -> str:
     return format(_WIDE.divide(Decimal(value.numerator), Decimal(value.denominator)), "f")
 
 
+def short_number(value: Fraction, sign: str = "", longest: int = 12, *, digits: int = 6) -> str:
+    """A number as a person writes it: exact unless that is long.
+
+    Args:
+        value: The number.
+        sign: ``"+"`` shows the sign of numbers that are not negative, too.
+        longest: A longer text is replaced by a rounded number.
+        digits: Digits of a rounded number.
+
+    Example:
+        >>> short_number(Fraction(1, 3)), short_number(Fraction(1, 2), "+")
+        ('1/3', '+0.5')
+        >>> short_number(Fraction(10**9, 3 * 10**9 + 1))
+        '0.333333'
+    """
+    text = shortest_text(value)
+    if len(text) > longest:
+        return f"{float(value):{sign}.{digits}g}"
+    return f"+{text}" if sign and value >= 0 else text
+
+
 class ExactNumbers:
     """The exact probabilities and rewards of a model, by transition.
 

@@ -29,6 +29,9 @@ from recurl.model.tables import Floats, Layout, Tables, frozen_floats
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from recurl.model.drawing.drawing import Drawing
+    from recurl.model.drawing.taken import Choices
+
 
 class RMDP:
     """A recursive Markov decision process: components that call each other through boxes.
@@ -284,6 +287,42 @@ class RMDP:
         t = self.tables
         first = int(t.box_return[box])
         return range(first, first + int(t.n_exits[t.box_component[box]]))
+
+    def draw(
+        self,
+        policy: Choices | None = None,
+        *,
+        component: str | None = None,
+        around: str | None = None,
+        most: int = 60,
+    ) -> Drawing:
+        """The model as a picture: SVG in notebooks, or as text for Mermaid and Graphviz.
+
+        First which component calls which, then the components: vertices, boxes with their call
+        ports on the left and their return ports on the right, actions with their rewards, and
+        probabilities. Of a model with more than 150 actions or 16 components, or with a component
+        of more than `most` actions, the calls and the start component are drawn; of a component
+        with more than `most` actions a third as many, the nearest to the start. What is left out
+        is counted.
+
+        Args:
+            policy: What it does is highlighted.
+            component: Draw this component only.
+            around: Draw the component of this vertex, beginning there.
+            most: How many actions a component has at most that is drawn as a whole.
+
+        Example:
+            >>> import recurl
+            >>> model = recurl.zoo.cloud()
+            >>> drawing = model.draw(recurl.solve(model).policy)
+            >>> drawing
+            <Drawing of cloud: Calls, T, S, H>
+            >>> print(drawing.mermaid[:12])
+            flowchart LR
+        """
+        from recurl.model.drawing import draw_model
+
+        return draw_model(self, policy, component=component, around=around, most=most)
 
     def start_value(self, values: npt.ArrayLike) -> float:
         """Expectation of per-vertex values under the start distribution."""

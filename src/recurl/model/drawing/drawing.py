@@ -1,0 +1,146 @@
+"""`RMDP.draw`: a model as a picture."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recurl.errors import UnknownNameError
+from recurl.model.drawing.call_chart import call_chart
+from recurl.model.drawing.chart import Chart
+from recurl.model.drawing.component_chart import component_chart, fits
+from recurl.model.drawing.notation import dot_text, mermaid_text
+from recurl.model.drawing.picture import Picture, picture
+from recurl.model.drawing.svg import svg_text
+from recurl.model.drawing.taken import Choices, actions_taken
+from recurl.model.files import write_atomic
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+
+MOST = 60
+"""Actions of a component that is drawn as a whole."""
+ALL, COMPONENTS = 150, 16
+"""Models with more actions or components are drawn as their calls and their start component."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A picture of a model; notebooks show it.
+
+    Attributes:
+        name: Name of the model.
+        charts: What it shows: the calls, then components.
+        caption: What stands below.
+    """
+
+    name: str
+    charts: tuple[Chart, ...]
+    caption: tuple[str, ...] = ()
+
+    @cached_property
+    def picture(self) -> Picture:
+        """Everything in its place."""
+        return picture(self.charts, self.caption)
+
+    @property
+    def svg(self) -> str:
+        """The picture as SVG; it follows light and dark surroundings."""
+        return svg_text(self.picture, f"Model {self.name}")
+
+    @property
+    def mermaid(self) -> str:
+        """The picture as text for Mermaid, which Markdown pages of many sites show."""
+        return mermaid_text(self.charts)
+
+    @property
+    def dot(self) -> str:
+        """The picture as text for Graphviz."""
+        return dot_text(self.charts, self.name)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<Drawing of {self.name}: {', '.join(chart.title for chart in self.charts)}>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the picture; the suffix says how: .svg, .html, .mmd (Mermaid), .md or .dot.
+
+        Raises:
+            UnknownNameError: The suffix is another one.
+        """
+        texts = {
+            ".svg": lambda: self.svg,
+            ".html": lambda: _page(self),
+            ".mmd": lambda: self.mermaid,
+            ".md": lambda: f"```mermaid\n{self.mermaid}```\n",
+            ".dot": lambda: self.dot,
+        }
+        suffix = Path(path).suffix.lower()
+        if suffix not in texts:
+            raise UnknownNameError("suffix of a drawing", suffix, texts)
+        write_atomic(path, texts[suffix]())
+
+
+def _page(drawing: Drawing) -> str:
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    style = "<style>:root { color-scheme: light dark; } body { margin: 0; }</style>"
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>{escape(drawing.name)}</title>{style}'
+        f"</head><body>\n{drawing.svg}</body></html>\n"
+    )
+
+
+def draw_model(
+    model: RMDP,
+    policy: Choices | None = None,
+    *,
+    component: str | None = None,
+    around: str | None = None,
+    most: int = MOST,
+) -> Drawing:
+    """See `RMDP.draw`."""
+    if most < 1:
+        raise ValueError(f"most is how many actions of a component are drawn, not {most}")
+    taken = {} if policy is None else actions_taken(model, policy)
+    first = [] if around is None else [model.find(around)]
+    if first and component is None:
+        component = model.names.components[int(model.tables.vertex_component[first[0]])]
+    charts: list[Chart] = []
+    if component is not None:
+        wanted = [model.names.find_component(component)]
+    else:
+        wanted = _wanted(model, most)
+        charts += [call_chart(model, most)] if model.tables.n_boxes else []
+    charts += [component_chart(model, c, taken, most, first) for c in wanted]
+    return Drawing(model.name, tuple(charts), tuple(_caption(model, charts, policy is not None)))
+
+
+def _wanted(model: RMDP, most: int) -> list[int]:
+    """The components that are drawn: all of a small model, else the one where runs start."""
+    t = model.tables
+    everything = range(t.n_components)
+    small = t.n_actions <= ALL and t.n_components <= COMPONENTS
+    if small and all(fits(model, c, most) for c in everything):
+        start = int(t.start_component)
+        return [start, *(c for c in everything if c != start)]
+    return [int(t.start_component)]
+
+
+def _caption(model: RMDP, charts: list[Chart], by_policy: bool) -> list[str]:
+    lines = []
+    if by_policy:
+        lines.append("Filled: what the policy does. Dashed: what it does in some contexts only.")
+    drawn = sum(chart.key != "calls" for chart in charts)
+    left = model.tables.n_components - drawn
+    if left and charts[0].key == "calls":
+        more = "1 more component" if left == 1 else f"{left} more components"
+        lines.append(f"{more}: draw one with component=NAME.")
+    if any(chart.note for chart in charts):
+        lines.append("Draw more of a component with most=NUMBER, another part with around=VERTEX.")
+    return lines
