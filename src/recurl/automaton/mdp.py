@@ -110,6 +110,7 @@ class LabelledMDP:
         step: Callable[[Any, str], Iterable[Move]],
         *,
         labels: Iterable[str] = (),
+        state_name: Callable[[Any], str] = str,
         features: Callable[[Any], Sequence[float]] | None = None,
         feature_names: Sequence[str] = (),
         limit: int = 1_000_000,
@@ -118,10 +119,11 @@ class LabelledMDP:
 
         Args:
             name: Name of the process.
-            start: Probability of each first state; states are anything hashable, named by `str`.
+            start: Probability of each first state; states are anything hashable.
             actions: Names of the actions of a state.
             step: What may come of an action in a state.
             labels: All labels that may occur; those that do occur are added.
+            state_name: Name of a state.
             features: Features of a state.
             feature_names: Their names.
             limit: Most states.
@@ -153,7 +155,7 @@ class LabelledMDP:
             name,
             rows,
             {number[state]: p for state, p in start.items()},
-            states=[str(state) for state in found],
+            states=[state_name(state) for state in found],
             labels=labels,
             features=None if features is None else [list(features(state)) for state in found],
             feature_names=feature_names,
@@ -169,6 +171,7 @@ class LabelledMDP:
         name: str = "table",
         actions: Sequence[str] = (),
         known: Iterable[str] = (),
+        state_name: Callable[[int], str] = str,
     ) -> LabelledMDP:
         """A process from a table ``P[state][action] = [(p, next state, reward, ends), ...]``.
 
@@ -179,6 +182,7 @@ class LabelledMDP:
             name: Name of the process.
             actions: Names of the actions; a0, a1, ... if not given.
             known: All labels that may occur; those that do occur are added.
+            state_name: Name of a state.
         """
 
         def names(state: int) -> list[str]:
@@ -193,7 +197,7 @@ class LabelledMDP:
             ]
 
         chosen = {int(state): p for state, p in start.items()}
-        return cls.explore(name, chosen, names, step, labels=known)
+        return cls.explore(name, chosen, names, step, labels=known, state_name=state_name)
 
     @classmethod
     def from_env(
@@ -204,6 +208,7 @@ class LabelledMDP:
         *,
         actions: Sequence[str] = (),
         known: Iterable[str] = (),
+        state_name: Callable[[int], str] = str,
     ) -> LabelledMDP:
         """A process from a Gymnasium environment that shows its table ``P``, as toy texts do.
 
@@ -213,6 +218,7 @@ class LabelledMDP:
             start: Probability of each first state; the environment's own if not given.
             actions: Names of the actions.
             known: All labels that may occur.
+            state_name: Name of a state.
 
         Example:
             >>> lake = gym.make("FrozenLake-v1")
@@ -227,7 +233,9 @@ class LabelledMDP:
             row = np.asarray(bare.initial_state_distrib, np.float64)
             start = {int(s): _number(row[s]) for s in np.flatnonzero(row)}
         name = env.spec.id if env.spec is not None else type(bare).__name__
-        return cls.from_table(bare.P, labels, start, name=name, actions=actions, known=known)
+        return cls.from_table(
+            bare.P, labels, start, name=name, actions=actions, known=known, state_name=state_name
+        )
 
     @classmethod
     def from_arrays(

@@ -6,21 +6,33 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recurl.errors import RecurlError
+from recurl.model.terminal import WIDTH, table, text_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-PIPED_WIDTH = 100
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+__all__ = [
+    "AsJson",
+    "UsageError",
+    "complain",
+    "counted",
+    "facts",
+    "print_json",
+    "show",
+    "table",
+    "writable",
+]
 
 
 class UsageError(RecurlError):
@@ -57,36 +69,8 @@ def show(*parts: RenderableType) -> None:
     """Print text, tables and trees, one below the other."""
     if not parts:
         return
-    from rich.console import Console
-
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
-    screen = Console(width=width, highlight=False, markup=False)
-    with screen.capture() as captured:
-        for part in parts:
-            screen.print(part)
-    # Tables are filled up with spaces, which nobody wants in a file.
-    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
-
-
-def table(*columns: str, rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()) -> Table:
-    """A table without lines except one below its head.
-
-    Args:
-        columns: Heads of the columns.
-        rows: Texts of the cells.
-        numbers: Columns that are aligned to the right.
-    """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="dim")
-    for column in columns:
-        justify = "right" if column in numbers else "left"
-        made.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    for row in rows:
-        made.add_row(*map(Text, row))
-    return made
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH
+    typer.echo(text_of(*parts, width=width))
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.learn.greedy_kernel import Walked, follow_greedy
-from recurl.model.tables import CALL
+from recurl.model.tables import CALL, runs
 from recurl.policy import Policy
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ def _assembled(engine: ModelEngine, g: Walked, met: np.ndarray) -> Policy:
     number[kept] = np.arange(len(kept))
     component = g.component[kept]
     some = np.searchsorted(component, np.arange(t.n_components))
-    slots = _runs(g.slot_start[kept], np.diff(g.slot_start)[kept])
+    slots = runs(g.slot_start[kept], np.diff(g.slot_start)[kept])
     sizes = np.diff(t.component_start)[component]
-    vertex = _runs(t.component_start[component], sizes)
+    vertex = runs(t.component_start[component], sizes)
     calls = np.flatnonzero(t.vertex_kind[vertex] == CALL)
     entered, called = g.callees[slots[calls]], t.box_component[t.vertex_box[vertex[calls]]]
     callees = np.zeros(len(vertex), np.int32)
@@ -81,13 +81,8 @@ def _assembled(engine: ModelEngine, g: Walked, met: np.ndarray) -> Policy:
         start=np.full(len(t.start_prob), number[0]),
         kind="stackless" if len(kept) == t.n_components else "by context",
         labels=_labels(engine, kept, known),
+        exit_values=_exit_values(engine, kept, known),
     )
-
-
-def _runs(first: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """The numbers first[i], first[i] + 1, ..., count[i] of them, for all i in a row."""
-    before = np.cumsum(count) - count
-    return np.repeat(first - before, count) + np.arange(count.sum())
 
 
 def _labels(engine: ModelEngine, kept: np.ndarray, known: int) -> list[str]:
@@ -97,6 +92,16 @@ def _labels(engine: ModelEngine, kept: np.ndarray, known: int) -> list[str]:
         else f"{engine.model.names.components[i - known]}, never met"
         for i in kept.tolist()
     ]
+
+
+def _exit_values(engine: ModelEngine, kept: np.ndarray, known: int) -> Floats:
+    """What exits are worth in each context; nan where it was never met."""
+    values = np.full((len(kept), engine.model.tables.max_exits), np.nan)
+    for row, i in zip(values, kept.tolist(), strict=True):
+        if i < known:
+            own = engine.table.exit_values(i)
+            row[: len(own)] = own
+    return values
 
 
 def exits_label(model: RMDP, component: int, values: Floats) -> str:

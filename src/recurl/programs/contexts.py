@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recurl.model.tables import CALL, EXIT
-from recurl.policy import RANDOM, Policy
+from recurl.model.tables import CALL
+from recurl.policy import Policy
 from recurl.programs.explore import CHOICE
-from recurl.programs.summaries import Call, Leave, Summaries, Way
 
 if TYPE_CHECKING:
     from recurl.programs.unfold import Unfolded
@@ -142,19 +141,11 @@ def _evened(unfolded: Unfolded, policy: Policy) -> tuple[Policy, list[int]]:
     """The policy with one action per context and state, and the slots that it then reaches."""
     places = _Places(unfolded, policy)
     while True:
-        slots = _reached(policy)
+        slots = sorted({*policy.reached.slots, *policy.reached.ports})
         actions = places.settle(policy, slots)
         if np.array_equal(actions, policy.actions):
             return policy, slots
-        policy = Policy(
-            policy.model,
-            policy.context_component,
-            actions,
-            callees=policy.callees,
-            start=policy.start,
-            kind=policy.kind,
-            labels=policy.labels,
-        )
+        policy = policy.changed(actions=actions)
 
 
 class _Places:
@@ -180,35 +171,3 @@ class _Places:
                 self.fixed.add(group)
                 actions[places] = max(0, int(actions[first]))
         return actions
-
-
-def _reached(policy: Policy) -> list[int]:
-    """Slots that runs under a policy can visit."""
-    t = policy.model.tables
-    starts = [
-        policy.slot(int(policy.start[j]), int(t.component_start[t.start_component]) + j)
-        for j in np.flatnonzero(t.start_prob).tolist()
-    ]
-    context_of = np.repeat(np.arange(policy.n_contexts), np.diff(policy.context_start)).tolist()
-
-    def step(slot: int) -> Way:
-        context, vertex = context_of[slot], int(policy.slot_vertex[slot])
-        if t.vertex_kind[vertex] == EXIT:
-            return Leave(int(t.vertex_port[vertex]))
-        if t.vertex_kind[vertex] == CALL:
-            box = t.vertex_box[vertex]
-            entry = t.component_start[t.box_component[box]] + t.vertex_port[vertex]
-            entered = policy.slot(int(policy.callees[slot]), int(entry))
-            return Call(entered, lambda k: policy.slot(context, int(t.box_return[box]) + k))
-        first, last = t.action_start[vertex : vertex + 2].tolist()
-        action = int(policy.actions[slot])
-        actions = range(first, last) if action == RANDOM else [first + action]
-        return [
-            policy.slot(context, int(t.target[k]))
-            for a in actions
-            for k in range(*t.transition_start[a : a + 2].tolist())
-        ]
-
-    walk = Summaries(step)
-    walk.explore(starts)
-    return sorted(set().union(*walk.reached.values()))

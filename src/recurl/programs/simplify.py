@@ -67,12 +67,4 @@ def _redirected(policy: Policy, context: int, other: int) -> Policy:
     """The policy in which calls enter another context instead of one."""
     callees = policy.callees.copy()
     callees[callees == context] = other
-    return Policy(
-        policy.model,
-        policy.context_component,
-        policy.actions,
-        callees=callees,
-        start=policy.start,
-        kind=policy.kind,
-        labels=policy.labels,
-    )
+    return policy.changed(callees=callees)

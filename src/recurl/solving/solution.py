@@ -97,7 +97,8 @@ class Solution:
             ("policy", self.policy.kind if self.policy else "none"),
             ("seconds", f"{self.seconds:.3g}"),
         ]
-        return html.paragraph(self.model.name) + html.table(("", ""), facts)
+        known = html.paragraph(self.model.name) + html.table(("", ""), facts)
+        return known if self.policy is None else known + self.policy.table_html()
 
     def _interval(self) -> str:
         if self.lower == self.upper:

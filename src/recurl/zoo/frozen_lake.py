@@ -42,7 +42,11 @@ def frozen_lake(map_name: Literal["4x4", "8x8"] = "4x4", breakdown: Number = 0.0
         if there == goal:
             yield "goal"
 
-    lake = LabelledMDP.from_env(env, labels, actions=ACTIONS, known=ACTIONS)
+    def cell(state: int) -> str:
+        row, column = divmod(state, int(map_name[0]))
+        return f"r{row}c{column}"
+
+    lake = LabelledMDP.from_env(env, labels, actions=ACTIONS, known=ACTIONS, state_name=cell)
     return product(lake.with_breakdown(p), balance_machine(), "frozen_lake")
 
 

@@ -55,7 +55,9 @@ def taxi(
 
     env: gym.Env[int, int] = TaxiEnv()
     known = ("ticket", "ride", "arrived")
-    world = LabelledMDP.from_env(env, _labels, {first: 1}, actions=ACTIONS, known=known)
+    world = LabelledMDP.from_env(
+        env, _labels, {first: 1}, actions=ACTIONS, known=known, state_name=_state_name
+    )
     return product(world.with_breakdown(p), ticket_machine(fine), "taxi")
 
 
@@ -67,6 +69,11 @@ def _labels(state: int, action: int, there: int) -> Iterator[str]:
         yield "ride"
     if passenger == INSIDE and rider == destination:
         yield "arrived"
+
+
+def _state_name(state: int) -> str:
+    (row, column), passenger, _ = _read(state)
+    return f"r{row}c{column} passenger {'inside' if passenger == INSIDE else 'RGYB'[passenger]}"
 
 
 def _read(state: int) -> tuple[tuple[int, int], int, int]:

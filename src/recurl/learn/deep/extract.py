@@ -147,7 +147,13 @@ class _Search:
             start=np.full(len(t.start_prob), number[0]),
             kind="stackless" if len(order) == t.n_components else "by context",
             labels=[self._label(x) for x in order.tolist()],
+            exit_values=np.array([self._exit_values(x) for x in order.tolist()]),
         )
+
+    def _exit_values(self, context: int) -> np.ndarray:
+        """What exits are worth in a context; nan beyond the limit."""
+        beyond = context in self.spare.values()
+        return np.where(beyond, np.nan, self.values[context].astype(np.float64))
 
     def _some(self, component: int) -> int:
         return (

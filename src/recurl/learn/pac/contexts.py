@@ -39,7 +39,7 @@ def without_lanes(policy: Policy, model: RMDP) -> Policy:
         for x, c in enumerate(policy.context_component.tolist())
     ]
     kept = np.concatenate(slots)
-    return _copied(policy, model, policy.actions[kept], policy.callees[kept])
+    return policy.changed(model, actions=policy.actions[kept], callees=policy.callees[kept])
 
 
 def of_pairs(policy: Policy, model: RMDP, pair: np.ndarray) -> Policy:
@@ -48,24 +48,12 @@ def of_pairs(policy: Policy, model: RMDP, pair: np.ndarray) -> Policy:
     states = np.diff(policy.model.tables.action_start)[vertex] > 0
     first = policy.model.tables.action_start[vertex] + np.maximum(policy.actions, 0)
     chosen = pair[np.where(states, first, 0)] - model.tables.action_start[vertex]
-    return _copied(policy, model, np.where(states, chosen, 0), policy.callees)
+    return policy.changed(model, actions=np.where(states, chosen, 0))
 
 
 def for_model(policy: Policy, model: RMDP) -> Policy:
     """The same policy for another model with the same vertices."""
-    return _copied(policy, model, policy.actions, policy.callees)
-
-
-def _copied(policy: Policy, model: RMDP, actions: np.ndarray, callees: np.ndarray) -> Policy:
-    return Policy(
-        model,
-        policy.context_component,
-        actions,
-        callees=callees,
-        start=policy.start,
-        kind=policy.kind,
-        labels=policy.labels,
-    )
+    return policy.changed(model)
 
 
 def worst_cases(policy: Policy, sets: Sets, beyond: float = 0.0) -> list[tuple[float, RMDP]]:

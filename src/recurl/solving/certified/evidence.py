@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recurl.solving.question import Question
 
 
-def policy_of(model: RMDP, problem: Problem, lower: Lower) -> Policy:
+def policy_of(model: RMDP, question: Question, problem: Problem, lower: Lower) -> Policy:
     """The policy that attains a lower bound, with the contexts that it can come to."""
     t, pts = model.tables, lower.points
     start, _ = lower.at(t, t.start_component, problem.root)
@@ -38,6 +38,7 @@ def policy_of(model: RMDP, problem: Problem, lower: Lower) -> Policy:
         callees=number[lower.callee[slots]],
         start=number[start],
         kind="by pieces" if len(used) > t.n_components else "by context",
+        exit_values=question.sign * pts.vector[used],
     )
 
 

@@ -74,7 +74,7 @@ def solve_certified(
         ends[1],
         method="certified",
         reason=reason,
-        policy=policy_of(model, run.problem, found.lower),
+        policy=policy_of(model, question, run.problem, found.lower),
         values_lower=np.minimum(*values),
         values_upper=np.maximum(*values),
         work=run.work,

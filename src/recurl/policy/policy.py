@@ -1,13 +1,4 @@
-"""What a policy is: an action for every vertex, in every context that the run can be in.
-
-One form serves all. A policy has finitely many *contexts*. Each belongs to a component, gives an
-action to every vertex of it, and names, for every call port, the context in which the component
-called is run; on return the caller's context is resumed.
-
-- *Stackless*: one context per component, so that only the vertex matters.
-- *By context*: one per exit-value vector met, as Recursive Q-learning finds them.
-- *By pieces*: one per piece of a certified lower bound, pieces referring to pieces.
-"""
+"""`Policy`: an action for every vertex in every context, and the contexts that calls enter."""
 
 from __future__ import annotations
 
@@ -20,13 +11,17 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from recurl.errors import CheckpointError, UnknownNameError
+from recurl.errors import CheckpointError, LimitError, UnknownNameError
 from recurl.model.files import write_atomic
 from recurl.model.tables import CALL
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
-    from recurl.model.tables import Ints
+    from recurl.model.tables import Floats, Ints
+    from recurl.policy.reached import Reached
+    from recurl.policy.rules import Rule, Rules
+    from recurl.policy.table import PolicyTable
+    from recurl.policy.visits import Visits
 
 RANDOM = -1
 """In place of an action: any action of the vertex, all equally likely."""
@@ -45,6 +40,8 @@ class Policy:
         start: Context in which a run starts, for each entry of the start component.
         kind: ``"stackless"``, ``"by context"`` or ``"by pieces"``.
         labels: What each context stands for, in words.
+        exit_values: What the exits are worth in each context, up to a constant; nan where that is
+            not known. ``[X, most exits]``
 
     Example:
         >>> import recurl
@@ -63,8 +60,10 @@ class Policy:
         start: npt.ArrayLike,
         kind: str = "by context",
         labels: Sequence[str] = (),
+        exit_values: npt.ArrayLike | None = None,
     ) -> None:
         self.model, self.kind, self.labels = model, kind, tuple(labels)
+        self.exit_values = None if exit_values is None else _numbers(exit_values)
         self.context_component = _ids(context_component)
         self.actions, self.callees, self.start = _ids(actions), _ids(callees), _ids(start)
         sizes = np.diff(model.tables.component_start)[self.context_component]
@@ -94,10 +93,35 @@ class Policy:
         """The policy that takes every action of a vertex with the same probability."""
         return cls.stackless(model, np.full(model.tables.n_vertices, RANDOM))
 
+    def changed(
+        self,
+        model: RMDP | None = None,
+        *,
+        actions: npt.ArrayLike | None = None,
+        callees: npt.ArrayLike | None = None,
+    ) -> Self:
+        """The same policy with other actions or callees, or for another model of like contexts."""
+        values = self.exit_values
+        if model is not None and values is not None and model.tables.max_exits != values.shape[1]:
+            values = None
+        return type(self)(
+            self.model if model is None else model,
+            self.context_component,
+            self.actions if actions is None else actions,
+            callees=self.callees if callees is None else callees,
+            start=self.start,
+            kind=self.kind,
+            labels=self.labels,
+            exit_values=values,
+        )
+
     def _check(self) -> None:
         t = self.model.tables
         if len(self.actions) != self.context_start[-1] or len(self.callees) != len(self.actions):
             raise ValueError(f"a policy needs {self.context_start[-1]} actions and callees")
+        shape = (self.n_contexts, t.max_exits)
+        if self.exit_values is not None and self.exit_values.shape != shape:
+            raise ValueError(f"exit values must have the shape {shape}")
         vertex = self.slot_vertex
         count = np.diff(t.action_start)[vertex]
         wrong = (count > 0) & ((self.actions < RANDOM) | (self.actions >= count))
@@ -130,6 +154,81 @@ class Policy:
         sizes = np.diff(self.context_start)
         inside = np.arange(self.context_start[-1]) - np.repeat(self.context_start[:-1], sizes)
         return _ids(np.repeat(first, sizes) + inside)
+
+    @cached_property
+    def slot_context(self) -> Ints:
+        """Context of each slot."""
+        return _ids(np.repeat(np.arange(self.n_contexts), np.diff(self.context_start)))
+
+    @cached_property
+    def reached(self) -> Reached:
+        """Where runs can get to."""
+        from recurl.policy.reached import Reached
+
+        return Reached(self)
+
+    @cached_property
+    def context_names(self) -> tuple[str, ...]:
+        """A name for each context: the calls around it, as ``H within 3 calls of H``."""
+        from recurl.policy.context_names import context_names
+
+        return context_names(self, self.reached)
+
+    @cached_property
+    def visits(self) -> Visits:
+        """How often a run gets to each place."""
+        from recurl.policy.visits import Visits
+
+        return Visits(self.reached)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """What is done at each vertex, as rules on the stack."""
+        from recurl.policy.rules import Rules
+
+        return Rules(self)
+
+    def explain(self, vertex: str | int) -> Rule:
+        """What is done at a vertex, as a rule on the stack, as far as runs get there.
+
+        Example:
+            >>> import recurl
+            >>> print(recurl.solve(recurl.zoo.cloud()).policy.explain("H.u5"))
+            H.u5: no with 0..7 pending calls of H at b6, yes from 8 on (in runs there are at most 8)
+        """
+        return self.rules.at(vertex)
+
+    def table(self, *vertices: str | int, merged: bool = True) -> PolicyTable:
+        """What is done where runs have a choice, and how often they get there.
+
+        Args:
+            vertices: Vertices to list, by name or number; if none are given, all with a choice.
+            merged: Whether contexts with the same action are one row; else each has its own.
+
+        Raises:
+            LimitError: Runs get to too many places.
+
+        Example:
+            >>> import recurl
+            >>> print(recurl.solve(recurl.zoo.cloud()).policy.table())
+            at     context                                     do         visits per run
+            ...
+        """
+        from recurl.policy.table import PolicyTable
+
+        return PolicyTable(self, vertices, merged=merged)
+
+    def _repr_html_(self) -> str:
+        from recurl.model import html
+
+        return html.paragraph(repr(self).strip("<>")) + self.table_html()
+
+    def table_html(self) -> str:
+        """The table for notebooks; nothing where it would be too large to make."""
+        try:
+            return self.table()._repr_html_()
+        except LimitError:
+            return ""
 
     def slot(self, context: int, vertex: int) -> int:
         """Slot of a vertex in a context."""
@@ -175,7 +274,13 @@ class Policy:
             "actions": self.actions.tolist(),
             "callees": self.callees.tolist(),
             "labels": list(self.labels),
+            "exit_values": self._listed_values(),
         }
+
+    def _listed_values(self) -> list[list[float | None]] | None:
+        if self.exit_values is None:
+            return None
+        return [[None if np.isnan(x) else float(x) for x in row] for row in self.exit_values]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy as JSON; the model is named by its fingerprint."""
@@ -204,6 +309,7 @@ class Policy:
                 start=document["start"],
                 kind=str(document["kind"]),
                 labels=document["labels"],
+                exit_values=document.get("exit_values"),
             )
         except (OSError, KeyError, ValueError, TypeError, IndexError) as error:
             raise CheckpointError(f"{path} is no policy for {model.name}: {error!r}") from error
@@ -218,6 +324,12 @@ def _choice_by_name(model: RMDP, choice: Mapping[str, str]) -> Ints:
             raise UnknownNameError(f"action of {name}", action, names)
         actions[vertex] = names.index(action)
     return actions
+
+
+def _numbers(values: npt.ArrayLike) -> Floats:
+    array = np.array(values, np.float64)
+    array.setflags(write=False)
+    return array
 
 
 def _ids(values: npt.ArrayLike) -> Ints:

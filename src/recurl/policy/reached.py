@@ -1,0 +1,209 @@
+"""Where runs of a policy can get to: one search, through calls and returns.
+
+The stack has no bound, so that calls are summarised. A *frame* is a context and the entry by which
+it was called: what happens inside a frame until it is left does not depend on the frames below it.
+A *place* is a slot in a frame. When a frame is first found to be left by an exit, all its callers
+go on behind that exit; when a call is first found, it goes on behind all exits known of its frame.
+A stack can occur in a run if and only if it is a path of calls from a frame where runs start.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from recurl.errors import LimitError
+from recurl.model.tables import CALLS, STEP
+from recurl.policy.policy import RANDOM
+
+if TYPE_CHECKING:
+    from recurl.policy.policy import Policy
+
+MOST_PLACES = 1_000_000
+"""Places after which a search is given up."""
+
+Ways = list[tuple[int, int, int, int, float]]
+"""What can happen at a slot: move, landing slot or exit, slot of the call port and of the box's
+first return port (-1 unless it calls), probability."""
+
+
+class Call(NamedTuple):
+    """A call that runs can make.
+
+    Attributes:
+        place: Where it is made.
+        frame: Frame that it enters.
+        port: Slot of the call port.
+        back: Slot of the box's first return port.
+        prob: Probability to make it, once there.
+    """
+
+    place: int
+    frame: int
+    port: int
+    back: int
+    prob: float
+
+
+class Reached:
+    """The frames and places that runs of a policy can get to.
+
+    Args:
+        policy: The policy.
+        most: Places after which to give up.
+
+    Raises:
+        LimitError: There are more places.
+
+    Attributes:
+        entry: Slot of the entry of each frame.
+        exits: Indices of the exits by which runs leave each frame, in the order of discovery.
+        frame: Frame of each place.
+        slot: Slot of each place.
+        starts: Place and probability of each start.
+        steps: Place, next place and probability of each step within a frame.
+        leaves: Place, exit and probability of each step that leaves its frame.
+        calls: All calls.
+
+    Example:
+        >>> import recurl
+        >>> policy = recurl.Policy.stackless(recurl.zoo.cloud(), {"T.u1": "mono"})
+        >>> [policy.model.vertex_name(v) for v in policy.slot_vertex[Reached(policy).slots]]
+        ['T.u1']
+    """
+
+    def __init__(self, policy: Policy, most: int = MOST_PLACES) -> None:
+        self.policy = policy
+        self.entry: list[int] = []
+        self.exits: list[dict[int, None]] = []
+        self.frame: list[int] = []
+        self.slot: list[int] = []
+        self.starts: list[tuple[int, float]] = []
+        self.steps: list[tuple[int, int, float]] = []
+        self.leaves: list[tuple[int, int, float]] = []
+        self.calls: list[Call] = []
+        self._most, self._ways = most, _Ways(policy)
+        self._frame_of: dict[int, int] = {}
+        self._place_of: dict[tuple[int, int], int] = {}
+        self._callers: list[list[Call]] = []
+        self._todo: deque[int] = deque()
+        self._search()
+
+    @cached_property
+    def slots(self) -> list[int]:
+        """Slots at which runs take actions, in ascending order."""
+        return sorted(set(self.slot))
+
+    @cached_property
+    def ports(self) -> list[int]:
+        """Slots of the call ports that runs pass, in ascending order."""
+        return sorted({call.port for call in self.calls})
+
+    @cached_property
+    def contexts(self) -> list[int]:
+        """Context of each frame."""
+        return [int(x) for x in self.policy.slot_context[self.entry]]
+
+    def place(self, frame: int, slot: int) -> int:
+        """Number of the place with a slot in a frame, which runs get to."""
+        return self._place_of[frame, slot]
+
+    def _search(self) -> None:
+        policy, t = self.policy, self.policy.model.tables
+        first = int(t.component_start[t.start_component])
+        for vertex in t.starts.tolist():
+            frame = self._enter(policy.slot(int(policy.start[vertex - first]), vertex))
+            self.starts.append(
+                (self.place(frame, self.entry[frame]), float(t.start_prob[vertex - first]))
+            )
+        while self._todo:
+            place = self._todo.popleft()
+            frame = self.frame[place]
+            for way in self._ways.of(self.slot[place]):
+                self._follow(place, frame, *way)
+
+    def _enter(self, entry: int) -> int:
+        if entry not in self._frame_of:
+            self._frame_of[entry] = len(self.entry)
+            self.entry.append(entry)
+            self.exits.append({})
+            self._callers.append([])
+            self._visit(self._frame_of[entry], entry)
+        return self._frame_of[entry]
+
+    def _visit(self, frame: int, slot: int) -> int:
+        key = frame, slot
+        if key not in self._place_of:
+            if len(self.slot) == self._most:
+                raise LimitError(f"runs of this policy get to more than {self._most:,} places")
+            self._place_of[key] = len(self.slot)
+            self._todo.append(len(self.slot))
+            self.frame.append(frame)
+            self.slot.append(slot)
+        return self._place_of[key]
+
+    def _follow(
+        self, place: int, frame: int, move: int, landing: int, port: int, back: int, prob: float
+    ) -> None:
+        if move == STEP:
+            self.steps.append((place, self._visit(frame, landing), prob))
+        elif move == CALLS:
+            call = Call(place, self._enter(landing), port, back, prob)
+            self.calls.append(call)
+            self._callers[call.frame].append(call)
+            for leaving in self.exits[call.frame]:
+                self._visit(frame, back + leaving)
+        else:
+            self.leaves.append((place, landing, prob))
+            self._leave(frame, landing)
+
+    def _leave(self, frame: int, leaving: int) -> None:
+        if leaving not in self.exits[frame]:
+            self.exits[frame][leaving] = None
+            for call in self._callers[frame]:
+                self._visit(self.frame[call.place], call.back + leaving)
+
+
+class _Ways:
+    """What can happen at each slot, found when it is first asked for."""
+
+    def __init__(self, policy: Policy) -> None:
+        t = policy.model.tables
+        self.policy, self.tables = policy, t
+        self._known: dict[int, Ways] = {}
+        # Slot of a vertex of the same context: vertex + shift.
+        self._shift = (
+            policy.context_start[:-1] - t.component_start[policy.context_component]
+        ).tolist()
+
+    def of(self, slot: int) -> Ways:
+        if slot not in self._known:
+            self._known[slot] = list(self._find(slot))
+        return self._known[slot]
+
+    def _find(self, slot: int) -> Iterable[tuple[int, int, int, int, float]]:
+        t, policy = self.tables, self.policy
+        shift = self._shift[policy.slot_context[slot]]
+        first, last = t.action_start[slot - shift : slot - shift + 2].tolist()
+        chosen = int(policy.actions[slot])
+        actions = (
+            range(first, last) if chosen == RANDOM else range(first + chosen, first + chosen + 1)
+        )
+        for action in actions:
+            begin, end = t.transition_start[action : action + 2].tolist()
+            for i in range(begin, end):
+                prob = float(t.prob[i]) / len(actions)
+                if prob > 0:
+                    yield (int(t.move[i]), *self._landing(i, shift), prob)
+
+    def _landing(self, transition: int, shift: int) -> tuple[int, int, int]:
+        t, landing = self.tables, int(self.tables.landing[transition])
+        if t.move[transition] == STEP:
+            return landing + shift, -1, -1
+        if t.move[transition] != CALLS:
+            return landing, -1, -1
+        port = int(t.target[transition]) + shift
+        entered = self._shift[self.policy.callees[port]] + landing
+        return entered, port, int(t.box_return[t.move_box[transition]]) + shift
