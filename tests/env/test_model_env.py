@@ -86,8 +86,8 @@ def test_what_is_no_action_at_all_is_refused(action: object) -> None:
 
 def test_unknown_settings_are_answered_with_the_known_ones() -> None:
     model = recurl.zoo.cloud()
-    with pytest.raises(UnknownNameError, match="Known: ansi, human"):
-        recurl.ModelEnv(model, render_mode="rgb_array")
+    with pytest.raises(UnknownNameError, match="Known: ansi, human, rgb_array"):
+        recurl.ModelEnv(model, render_mode="pixels")
     with pytest.raises(UnknownNameError, match="Known: error, wrap"):
         recurl.ModelEnv(model, masked="ignore")
 

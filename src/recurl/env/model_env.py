@@ -16,6 +16,7 @@ from recurl.errors import UnknownNameError
 from recurl.simulation.walk import Step, Walk
 
 if TYPE_CHECKING:
+    from recurl.env.frame import Frames
     from recurl.model.rmdp import RMDP
 
 _MASKED = ("error", "wrap")
@@ -32,8 +33,9 @@ class ModelEnv(gym.Env[Any, Any]):
         model: The model.
         observation: ``"index"`` (the number of the vertex), ``"onehot"``, or ``"features"`` (the
             model's own).
-        render_mode: ``"ansi"`` (`render` gives text) or ``"human"`` (each step is printed); both
-            show the call stack.
+        render_mode: ``"ansi"`` (`render` gives text), ``"human"`` (each step is printed) or
+            ``"rgb_array"`` (`render` gives pixels: the grid, or the component drawn); all show the
+            call stack.
         masked: What an action does that the vertex does not have: ``"wrap"`` counts on from its
             first action again, so that agents that know no masks can train; ``"error"`` refuses.
 
@@ -52,7 +54,7 @@ class ModelEnv(gym.Env[Any, Any]):
 
     # Gymnasium declares it as an attribute of instances.
     metadata: dict[str, Any] = {  # noqa: RUF012
-        "render_modes": ["ansi", "human"],
+        "render_modes": ["ansi", "human", "rgb_array"],
         "render_fps": 4,
         "generative": True,
     }
@@ -75,6 +77,7 @@ class ModelEnv(gym.Env[Any, Any]):
         self.action_space = spaces.Discrete(model.tables.max_actions)
         self._walk = Walk(model, self.np_random)
         self._last: Step | None = None
+        self._maps: str | dict[str, str] | None = None
 
     @property
     def stack(self) -> tuple[int, ...]:
@@ -168,9 +171,20 @@ class ModelEnv(gym.Env[Any, Any]):
         n = int(self.action_space.n)
         return np.tri(n + 1, n, -1, np.int8)
 
-    def render(self) -> str | None:
-        """The call stack and the last step as text, in mode ``"ansi"``."""
+    def render(self) -> Any:
+        """The call stack and the last step, in modes ``"ansi"`` and ``"rgb_array"``.
+
+        The former gives text, the latter an array of bytes of shape (544, 960, 3).
+        """
+        if self.render_mode == "rgb_array":
+            return self._frames.frame(self._walk, self._last)
         return render_walk(self._walk, self._last) if self.render_mode == "ansi" else None
+
+    @cached_property
+    def _frames(self) -> Frames:
+        from recurl.env.frame import Frames
+
+        return Frames(self.model, self._maps)
 
     def _show(self) -> None:
         if self.render_mode == "human":

@@ -25,23 +25,25 @@ def render_walk(walk: Walk, last: Step | None) -> str:
           S  at u3: reliable | fast
     """
     model = walk.model
-    lines = [_step_line(model, last)] if last is not None else []
+    lines = [step_line(model, last)] if last is not None else []
     if walk.ended:
         return "\n".join([*lines, "the run is over"])
     hidden = max(0, len(walk.stack) - _SHOWN)
     if hidden:
         lines.append(f"... {hidden} calls further out")
-    shown = [_frame(model, box) for box in walk.stack[hidden:]]
-    lines += [f"{'  ' * i}{line}" for i, line in enumerate([*shown, _place(walk)])]
+    shown = [frame_line(model, box) for box in walk.stack[hidden:]]
+    lines += [f"{'  ' * i}{line}" for i, line in enumerate([*shown, place_line(walk)])]
     return "\n".join(lines)
 
 
-def _frame(model: RMDP, box: int) -> str:
+def frame_line(model: RMDP, box: int) -> str:
+    """A pending call: the component that waits, and its box."""
     component = model.names.components[model.tables.box_owner[box]]
     return f"{component}  in {model.names.boxes[box]}"
 
 
-def _place(walk: Walk) -> str:
+def place_line(walk: Walk) -> str:
+    """Where a walk stands, and what can be done there."""
     model, vertex = walk.model, walk.vertex
     component = model.names.components[model.tables.vertex_component[vertex]]
     label = model.labels.get(vertex)
@@ -50,7 +52,8 @@ def _place(walk: Walk) -> str:
     return f"{component}  at {model.local_name(vertex)}{note}: {actions}"
 
 
-def _step_line(model: RMDP, step: Step) -> str:
+def step_line(model: RMDP, step: Step) -> str:
+    """What a step did."""
     action = model.action_names(step.vertex)[step.action]
     text = f"{model.vertex_name(step.vertex)}: {action}, reward {step.reward:g}"
     if step.box is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recurl.env.model_env import ModelEnv
-from recurl.zoo.registry import make
+from recurl.zoo.registry import make, parameters
 
 
 class ZooEnv(ModelEnv):
@@ -19,7 +19,7 @@ class ZooEnv(ModelEnv):
         observation: See `ModelEnv`.
         render_mode: See `ModelEnv`.
         masked: See `ModelEnv`.
-        parameters: Parameters of the model.
+        values: Parameters of the model.
 
     Example:
         >>> ZooEnv("gambler", p=0.25).model
@@ -33,6 +33,21 @@ class ZooEnv(ModelEnv):
         render_mode: str | None = None,
         *,
         masked: str = "wrap",
-        **parameters: Any,
+        **values: Any,
     ) -> None:
-        super().__init__(make(zoo_name, **parameters), observation, render_mode, masked=masked)
+        super().__init__(make(zoo_name, **values), observation, render_mode, masked=masked)
+        self._maps = maps_of(zoo_name, **values)
+
+
+def maps_of(zoo_name: str, **values: Any) -> str | dict[str, str] | None:
+    """The text maps that a gridworld of the zoo is made from; None if there are none.
+
+    Example:
+        >>> maps_of("battery"), maps_of("spelunking", levels=("ox",))
+        ('S..#/.#.T/C...', {'level0': 'ox'})
+    """
+    known = {**parameters(zoo_name), **values}
+    if "levels" in known:
+        return {f"level{i}": text for i, text in enumerate(known["levels"])}
+    layout = known.get("layout")
+    return layout if isinstance(layout, str) else None

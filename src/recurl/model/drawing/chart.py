@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -71,6 +73,7 @@ class Chart(NamedTuple):
         marks: What there is.
         arrows: What leads where.
         note: What is left out, in words.
+        vertices: For each vertex drawn, its mark and its full name, which is the title of its port.
     """
 
     key: str
@@ -78,3 +81,4 @@ class Chart(NamedTuple):
     marks: tuple[Mark, ...]
     arrows: tuple[Arrow, ...]
     note: str = ""
+    vertices: Mapping[int, tuple[int, str]] = MappingProxyType({})

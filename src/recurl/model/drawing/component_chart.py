@@ -78,7 +78,9 @@ class _Drawn:
                 todo.extend(found)
         name = self.model.names.components[self.component]
         self._count_ports()
-        return Chart(name, name, tuple(self.marks), tuple(self.arrows), self._note())
+        named = self.model.vertex_name
+        vertices = {vertex: (mark, named(vertex)) for vertex, (mark, _) in self.places.items()}
+        return Chart(name, name, tuple(self.marks), tuple(self.arrows), self._note(), vertices)
 
     def _first(self, around: Sequence[int]) -> Sequence[int]:
         """Where drawing begins."""
