@@ -11,9 +11,8 @@ from recurl.learn.contexts_kernel import (
     SCANNED,
     Contexts,
     create,
-    find_context,
+    find,
     nearest,
-    rehash,
 )
 from recurl.learn.table import Table
 
@@ -26,7 +25,7 @@ def filled(count: int) -> tuple[Contexts, dict[tuple[float, ...], int]]:
     table.reserve(count + 8, 20 * count)
     known: dict[tuple[float, ...], int] = {}
     for values in np.random.default_rng(0).integers(0, 40, (count, 2)) * 0.125:
-        found = find_context(table.contexts, H, values)
+        found = find(table.contexts, H, values)
         assert found == known.get(tuple(values), -1)
         if found < 0:
             known[tuple(values)] = create(table.contexts, H, values, 0.5, 0)
@@ -38,18 +37,18 @@ def test_contexts_are_found_as_in_a_dictionary() -> None:
     assert x.used[CONTEXTS] == 1 + len(known)  # and the one in which runs start
     assert sorted(known.values()) == list(range(1, 1 + len(known)))
     for values, number in known.items():
-        assert find_context(x, H, np.array(values)) == number
-    assert find_context(x, H, np.array([0.0, 99.0])) == -1
-    assert find_context(x, 1, np.array([0.125, 0.0])) == -1
+        assert find(x, H, np.array(values)) == number
+    assert find(x, H, np.array([0.0, 99.0])) == -1
+    assert find(x, 1, np.array([0.125, 0.0])) == -1
 
 
 def test_components_do_not_share_contexts() -> None:
     x, known = filled(5)
     before = x.used[PAIRS]
     number = create(x, 1, np.zeros(2), 0.0, 0)
-    assert find_context(x, 1, np.zeros(2)) == number
+    assert find(x, 1, np.zeros(2)) == number
     assert x.used[PAIRS] - before == x.first_action[2] - x.first_action[1]
-    assert find_context(x, H, np.zeros(2)) == known.get((0.0, 0.0), -1)
+    assert find(x, H, np.zeros(2)) == known.get((0.0, 0.0), -1)
 
 
 def test_new_contexts_begin_with_the_initial_value() -> None:
@@ -83,14 +82,3 @@ def test_only_recent_contexts_are_looked_at() -> None:
     ]
     assert nearest(table.contexts, H, np.array([0.0, 0.0])) == numbers[1]
     assert nearest(table.contexts, 1, np.zeros(2)) == -1
-
-
-def test_rehashing_finds_doubles() -> None:
-    x, known = filled(50)
-    x.slots[:] = -1
-    assert rehash(x)
-    assert all(find_context(x, H, np.array(v)) == number for v, number in known.items())
-    first, second = x.value_start[1], x.value_start[2]
-    x.values[second : second + 2] = x.values[first : first + 2]
-    x.slots[:] = -1
-    assert not rehash(x)

@@ -9,7 +9,7 @@ import pytest
 from tests.learn.shared_env import SharedEnv
 
 import recurl
-from recurl.learn.contexts_kernel import find_context
+from recurl.learn.contexts_kernel import find
 from recurl.learn.engine import ModelEngine
 from recurl.learn.foreign import ForeignEngine
 from recurl.learn.settings import make_settings
@@ -44,7 +44,7 @@ def compare(kernel: ModelEngine, loop: ForeignEngine, vertex_of: dict[int, int])
             vector[:count] = n.values[begin : begin + count]
         vertex = vertex_of[number]
         component = 0 if kernel.flat else int(t.vertex_component[vertex])
-        found = find_context(x, component, vector)
+        found = find(x, component, vector)
         if found < 0:
             continue
         begin, width = n.row_begin[row], n.count[number]

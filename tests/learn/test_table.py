@@ -9,6 +9,7 @@ import pytest
 
 import recurl
 from recurl.errors import LimitError
+from recurl.learn.contexts_kernel import find
 from recurl.learn.table import Table
 
 
@@ -77,3 +78,25 @@ def test_fill_refuses_what_is_no_table() -> None:
         table.fill(twice, np.zeros(3), np.zeros(pairs), np.zeros(pairs, np.int64))
     with pytest.raises(ValueError, match="first context"):
         table.fill(twice[1:2], np.zeros(1), np.zeros(3), np.zeros(3, np.int64))
+
+
+def test_kernels_find_every_context_after_growing() -> None:
+    table = Table(recurl.zoo.cloud().tables)
+    known: dict[tuple[int, float, float], int] = {(0, 0.0, 0.0): 0}
+    for component, *values in np.random.default_rng(0).integers(0, (3, 30, 30), (2000, 3)):
+        vector = np.array(values, float) if component == 2 else np.zeros(2)
+        table.make_room()
+        number = table.intern(int(component), vector)
+        assert known.setdefault((int(component), *vector.tolist()), number) == number
+    assert table.n_contexts == len(known) > 400
+    table.grow()
+    x = table.contexts
+    for (component, *values), number in known.items():
+        assert find(x, component, np.array(values)) == number
+    newest = [max(n for (c, *_), n in known.items() if c == component) for component in range(3)]
+    assert x.newest.tolist() == newest
+    chain = [newest[2]]
+    while x.older[chain[-1]] >= 0:
+        chain.append(int(x.older[chain[-1]]))
+    assert chain == sorted((n for (c, *_), n in known.items() if c == 2), reverse=True)
+    assert x.zero.tolist() == [known.get((c, 0.0, 0.0), -1) for c in range(3)]

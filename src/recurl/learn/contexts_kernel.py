@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recurl.learn.jit import compiled, inlined
+from recurl.learn.jit import compiled
 
 SCANNED = 64
 """How many contexts of a component, newest first, are looked at for the nearest one."""
 
-CONTEXTS, PAIRS, VALUES, LARGEST = 0, 1, 2, 3
-"""What ``used`` holds."""
+CONTEXTS, PAIRS, VALUES, LARGEST, WIDEST = range(5)
+"""Places of ``used``."""
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Contexts(NamedTuple):
@@ -37,8 +37,8 @@ class Contexts(NamedTuple):
         zero: Context of each component in which all exits are worth 0, or -1. ``[C]``
         newest: The context of each component that was made last, or -1. ``[C]``
         older: The one made before, of the same component, or -1. ``[X]``
-        used: How much of the above is in use: contexts, entries of q, entries of values; and the
-            size of the largest block.
+        used: How much of the above is in use: contexts, entries of q, entries of values; the
+            size of the largest block, and the most exits of a component.
         first_action: First action of each component; one more entry at the end. ``[C + 1]``
         n_exits: Exits of each component. ``[C]``
     """
@@ -58,60 +58,43 @@ class Contexts(NamedTuple):
     n_exits: np.ndarray
 
 
-@inlined
+@compiled
 def _slot(x: Contexts, component: int, vector: np.ndarray) -> int:
     """Slot that holds the context, or the empty one where it belongs."""
-    count = x.n_exits[component]
-    mask = len(x.slots) - 1
-    word = np.uint64(component + 1) * _MULTIPLIER
+    count, mask = x.n_exits[component], len(x.slots) - 1
+    word = np.uint64(component + 1) * MULTIPLIER
     bits = vector.view(np.uint64)
     for i in range(count):
-        word = (word ^ bits[i]) * _MULTIPLIER
+        word = (word ^ bits[i]) * MULTIPLIER
         word ^= word >> np.uint64(29)
     slot = np.int64(word >> np.uint64(32)) & mask
     while True:
         context = x.slots[slot]
-        if context < 0 or (x.component[context] == component and _equal(x, context, vector, count)):
+        if context < 0:
+            return slot
+        same = x.component[context] == component
+        begin = x.value_start[context]
+        for i in range(count):
+            same &= x.values[begin + i] == vector[i]
+        if same:
             return slot
         slot = (slot + 1) & mask
 
 
-@inlined
-def _equal(x: Contexts, context: int, vector: np.ndarray, count: int) -> bool:
-    begin = x.value_start[context]
-    for i in range(count):  # noqa: SIM110 (compiled)
-        if x.values[begin + i] != vector[i]:
-            return False
-    return True
-
-
-@inlined
-def _is_zero(vector: np.ndarray, count: int) -> bool:
-    for i in range(count):  # noqa: SIM110 (compiled)
-        if vector[i] != 0.0:
-            return False
-    return True
-
-
-@inlined
+@compiled
 def find(x: Contexts, component: int, vector: np.ndarray) -> int:
     """Number of a context, or -1."""
-    if _is_zero(vector, x.n_exits[component]):
-        return x.zero[component]
-    return x.slots[_slot(x, component, vector)]
-
-
-@compiled
-def find_context(x: Contexts, component: int, vector: np.ndarray) -> int:
-    """The same, to be called from Python."""
-    return find(x, component, vector)
+    for i in range(x.n_exits[component]):
+        if vector[i] != 0.0:
+            return np.int64(x.slots[_slot(x, component, vector)])
+    return np.int64(x.zero[component])
 
 
 @compiled
 def nearest(x: Contexts, component: int, vector: np.ndarray) -> int:
     """A recent context of the component whose exit values are closest, or -1 if there is none."""
-    found, distance = -1, np.inf
-    context = x.newest[component]
+    found, distance = np.int64(-1), np.inf
+    context = np.int64(x.newest[component])
     for _ in range(SCANNED):
         if context < 0:
             break
@@ -120,15 +103,17 @@ def nearest(x: Contexts, component: int, vector: np.ndarray) -> int:
             apart = max(apart, abs(x.values[begin + i] - vector[i]))
         if apart < distance:
             found, distance = context, apart
-        context = x.older[context]
+        context = np.int64(x.older[context])
     return found
 
 
 @compiled
 def _link(x: Contexts, context: int, component: int, vector: np.ndarray) -> None:
     x.older[context], x.newest[component] = x.newest[component], context
-    if _is_zero(vector, x.n_exits[component]):
-        x.zero[component] = context
+    for i in range(x.n_exits[component]):
+        if vector[i] != 0.0:
+            return
+    x.zero[component] = context
 
 
 @compiled
@@ -161,19 +146,3 @@ def create(x: Contexts, component: int, vector: np.ndarray, initial: float, inhe
         begin + count,
     )
     return context
-
-
-@compiled
-def rehash(x: Contexts) -> bool:
-    """Enter the contexts that are in use into an empty hash table; False if one is there twice."""
-    x.zero[:] = -1
-    x.newest[:] = -1
-    for context in range(x.used[CONTEXTS]):
-        begin, component = x.value_start[context], x.component[context]
-        vector = x.values[begin : begin + x.n_exits[component]]
-        slot = _slot(x, component, vector)
-        if x.slots[slot] >= 0:
-            return False
-        x.slots[slot] = context
-        _link(x, context, component, vector)
-    return True

@@ -74,7 +74,7 @@ def new_run(seed: int, exits: int, logged: int) -> Run:
         sums=np.zeros(2),
         contexts=np.zeros(64, np.int32),
         boxes=np.zeros(64, np.int32),
-        log=np.zeros((logged, 4), np.int64),
+        log=np.zeros((logged, 4), np.int32),
         vector=np.zeros(exits),
     )
 
@@ -193,7 +193,7 @@ class ModelEngine:
         stack = expect(arrays, "stack", np.int32, 0, huge)
         random = expect(arrays, "random", np.uint64, 0, np.iinfo(np.uint64).max)
         self._check_place(place, stack, random, arrays["sums"])
-        log = expect(arrays, "log", np.int64, -1, huge)
+        log = expect(arrays, "log", np.int32, -1, huge)
         self._check_log(log, int(place[kernel.LOGGED]))
         levels = max(64, 2 * stack.shape[1])
         run = self.run._replace(

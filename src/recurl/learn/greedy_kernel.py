@@ -31,30 +31,32 @@ def test_episodes(
 ) -> None:
     """Run greedy episodes without learning; in contexts never met the first action is taken."""
     for episode in range(len(returns)):
-        vertex, context, height, length, total = start_vertex(w, random), 0, 0, 0, 0.0
-        running = True
+        vertex = start_vertex(w.start, w.start_below, random)
+        context = height = length = np.int64(0)
+        total, running = 0.0, True
         while running and length < limit:
             begin = w.action_start[vertex]
             count = w.action_start[vertex + 1] - begin
             row = w.row[vertex]
             action = greedy(x.q, x.block[context] + row, count) if context >= 0 else 0
-            outcome = w.outcomes[draw(w.outcomes, w.row_start[begin + action], random)]
+            outcome = w.outcomes[draw(w.outcomes, np.int64(w.row_start[begin + action]), random)]
             length += 1
             total += outcome.reward
+            landing = np.int64(outcome.landing)
             if outcome.move == STEP:
-                vertex = outcome.landing
+                vertex = landing
             elif outcome.move == CALLS:
                 stack[0, height], stack[1, height] = outcome.box, context
                 height += 1
-                vertex = outcome.landing
+                vertex = landing
                 if not rule.flat:
-                    context = enter_greedily(w, x, rule, context, outcome.box, vector)
+                    context = enter_greedily(w, x, rule, context, np.int64(outcome.box), vector)
             elif height == 0:
                 running = False
             else:
                 height -= 1
-                vertex = w.box_return[stack[0, height]] + outcome.landing
-                context = stack[1, height]
+                vertex = w.box_return[stack[0, height]] + landing
+                context = np.int64(stack[1, height])
         returns[episode], lengths[episode], cut[episode] = total, length, running
 
 
@@ -98,12 +100,12 @@ def _meet(g: Walked, context: int, vertex: int, waiting: int) -> int:
 def follow_greedy(w: World, x: Contexts, rule: Rule, g: Walked, vector: np.ndarray) -> None:
     """Mark every slot that a greedy run can meet, with its action and the contexts it calls."""
     known = x.used[CONTEXTS]
-    waiting = 0
+    waiting = np.int64(0)
     for i in range(len(w.start)):
-        waiting = _meet(g, 0, w.start[i], waiting)
+        waiting = _meet(g, np.int64(0), np.int64(w.start[i]), waiting)
     while waiting > 0:
         waiting -= 1
-        context, vertex = g.todo[waiting, 0], g.todo[waiting, 1]
+        context, vertex = np.int64(g.todo[waiting, 0]), np.int64(g.todo[waiting, 1])
         shift = g.slot_start[context] - g.component_start[g.component[context]]
         begin = w.action_start[vertex]
         count = w.action_start[vertex + 1] - begin
@@ -112,17 +114,17 @@ def follow_greedy(w: World, x: Contexts, rule: Rule, g: Walked, vector: np.ndarr
         g.actions[shift + vertex] = action
         for i in range(w.row_start[begin + action], w.row_start[begin + action + 1]):
             outcome = w.outcomes[i]
+            landing, box = np.int64(outcome.landing), np.int64(outcome.box)
             if outcome.move == STEP:
-                waiting = _meet(g, context, outcome.landing, waiting)
+                waiting = _meet(g, context, landing, waiting)
             elif outcome.move == CALLS:
-                box = outcome.box
-                component = w.box_component[box]
-                home = context if context < known else -1
+                component = np.int64(w.box_component[box])
+                home = context if context < known else np.int64(-1)
                 callee = enter_greedily(w, x, rule, home, box, vector)
                 if callee < 0:
                     callee = known + component
-                port = outcome.landing - g.component_start[component]
+                port = landing - g.component_start[component]
                 g.callees[shift + g.box_call[box] + port] = callee
-                waiting = _meet(g, callee, outcome.landing, waiting)
+                waiting = _meet(g, callee, landing, waiting)
                 for k in range(x.n_exits[component]):
                     waiting = _meet(g, context, w.box_return[box] + k, waiting)

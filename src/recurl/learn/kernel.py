@@ -14,12 +14,13 @@ from recurl.learn.contexts_kernel import (
     LARGEST,
     PAIRS,
     VALUES,
+    WIDEST,
     Contexts,
     create,
     find,
     nearest,
 )
-from recurl.learn.jit import compiled, inlined
+from recurl.learn.jit import compiled
 from recurl.learn.rule_kernel import (
     best,
     choose,
@@ -93,7 +94,7 @@ class Run(NamedTuple):
         contexts: The stack of contexts.
         boxes: The stack of boxes.
         log: For replay, of each of the last steps: entry of q, outcome, context,
-            and the vertex where it landed, or -1 for the end.
+            and the vertex where it landed, or -1 for the end. Small numbers keep it in the cache.
         vector: Scratch for exit values.
     """
 
@@ -106,43 +107,41 @@ class Run(NamedTuple):
     vector: np.ndarray
 
 
-@inlined
+@compiled
 def draw(outcomes: np.ndarray, i: int, random: np.ndarray) -> int:
     """The outcome that a random number falls on, in the row that begins at i."""
-    if outcomes[i].below >= 1.0:
-        return i
-    u = next_float(random)
-    while u >= outcomes[i].below:
-        i += 1
+    if outcomes[i].below < 1.0:
+        u = next_float(random)
+        while u >= outcomes[i].below:
+            i += 1
     return i
 
 
 @compiled
-def start_vertex(w: World, random: np.ndarray) -> int:
+def start_vertex(start: np.ndarray, below: np.ndarray, random: np.ndarray) -> int:
     """Where an episode starts."""
-    if len(w.start) == 1:
-        return w.start[0]
-    u = next_float(random)
     i = 0
-    while u >= w.start_below[i]:
-        i += 1
-    return w.start[i]
+    if len(start) > 1:
+        u = next_float(random)
+        while u >= below[i]:
+            i += 1
+    return np.int64(start[i])
 
 
-@inlined
-def _ahead(w: World, x: Contexts, context: int, vertex: int) -> float:
-    """Greatest Q-value of a vertex in a context."""
-    count = w.action_start[vertex + 1] - w.action_start[vertex]
-    return best(x.q, x.block[context] + w.row[vertex], count)
+@compiled
+def _ahead(w: World, q: np.ndarray, block: int, vertex: int) -> float:
+    """Greatest Q-value of a vertex in the context whose block of q begins there."""
+    return best(q, block + w.row[vertex], w.action_start[vertex + 1] - w.action_start[vertex])
 
 
-@inlined
-def _hopes(w: World, x: Contexts, context: int, box: int, vector: np.ndarray) -> int:
-    """What each exit of a box is worth to the caller; returns the component called."""
-    component = w.box_component[box]
-    for k in range(x.n_exits[component]):
-        vector[k] = _ahead(w, x, context, w.box_return[box] + k)
-    return component
+@compiled
+def _exit_values(
+    w: World, q: np.ndarray, block: int, box: int, exits: int, vector: np.ndarray
+) -> None:
+    """Worth of each exit of a box to the caller, into the vector."""
+    port = w.box_return[box]
+    for k in range(exits):
+        vector[k] = _ahead(w, q, block, port + k)
 
 
 @compiled
@@ -150,11 +149,13 @@ def enter_greedily(
     w: World, x: Contexts, rule: Rule, context: int, box: int, vector: np.ndarray
 ) -> int:
     """Context that a greedy run enters by a box; -1 for one that was never met."""
-    component = w.box_component[box]
-    vector[:] = 0.0
+    component = np.int64(w.box_component[box])
+    exits = x.n_exits[component]
+    for k in range(exits):
+        vector[k] = 0.0
     if context >= 0:
-        _hopes(w, x, context, box, vector)
-        normalise(vector, x.n_exits[component], rule.quantum, rule.grain)
+        _exit_values(w, x.q, x.block[context], box, exits, vector)
+        normalise(vector, exits, rule.quantum, rule.grain)
     found = find(x, component, vector)
     if found < 0 and rule.inherit > 0:
         found = nearest(x, component, vector)
@@ -162,126 +163,93 @@ def enter_greedily(
 
 
 @compiled
-def _room(x: Contexts, run: Run) -> bool:
-    """Whether one more context fits; with one more level of the stack, any step does."""
+def _has_room(x: Contexts) -> bool:
+    """Whether one more context fits."""
     used = x.used
     return (
         used[CONTEXTS] < len(x.block)
         and used[PAIRS] + used[LARGEST] <= len(x.q)
-        and used[VALUES] + len(run.vector) <= len(x.values)
+        and used[VALUES] + used[WIDEST] <= len(x.values)
         and 2 * used[CONTEXTS] + 2 <= len(x.slots)
     )
-
-
-@compiled
-def _repeat(w: World, x: Contexts, run: Run, rule: Rule, entry: int, step: int) -> None:
-    """Repeat the update of a logged step with the Q-values of today."""
-    log = run.log
-    context = log[entry, 2]
-    outcome = w.outcomes[log[entry, 1]]
-    move = outcome.move
-    ahead = other = 0.0
-    if rule.flat and log[entry, 3] >= 0:
-        move = STEP
-        ahead = _ahead(w, x, context, log[entry, 3])
-    elif move == STEP:
-        ahead = _ahead(w, x, context, outcome.landing)
-    elif move == EXITS:
-        other = x.values[x.value_start[context] + outcome.landing]
-    else:
-        component = _hopes(w, x, context, outcome.box, run.vector)
-        other = normalise(run.vector, x.n_exits[component], rule.quantum, rule.grain)
-        callee = find(x, component, run.vector)
-        if callee < 0:
-            return
-        ahead = _ahead(w, x, callee, outcome.landing)
-    goal = target(move, outcome.reward, ahead, other)
-    improve(x.q, x.visits, log[entry, 0], goal, rule.step_size, step)
-
-
-@inlined
-def _enter(
-    w: World, x: Contexts, run: Run, rule: Rule, context: int, box: int
-) -> tuple[int, float]:
-    """Context that a call enters, made if it is new, and what was taken off its exit values."""
-    component = _hopes(w, x, context, box, run.vector)
-    off = normalise(run.vector, x.n_exits[component], rule.quantum, rule.grain)
-    callee = find(x, component, run.vector)
-    if callee < 0:
-        callee = create(x, component, run.vector, rule.initial, rule.inherit)
-    return callee, off
-
-
-@compiled
-def _replay(w: World, x: Contexts, run: Run, rule: Rule, logged: int, step: int) -> None:
-    """Learn again from steps that were logged, drawn at random."""
-    for _ in range(rule.replay):
-        _repeat(w, x, run, rule, next_below(run.random, min(logged, len(run.log))), step)
-
-
-@inlined
-def _note(entry: np.ndarray, cell: int, outcome: int, context: int, vertex: int) -> None:
-    """Log a step: what it changed, what came of it, from which context, and where it led."""
-    entry[0], entry[1], entry[2], entry[3] = cell, outcome, context, vertex
 
 
 @compiled
 def learn_steps(w: World, x: Contexts, run: Run, rule: Rule, steps: int) -> int:
     """Take steps, learning; returns why it stopped. It stops between steps only.
 
-    One loop, so that where the run stands stays in registers.
+    Each step is learned from, and then, for replay, logged steps drawn at random, with the
+    Q-values of today. One loop, so that where the run stands stays in registers.
     """
-    place, random, outcomes = run.place, run.random, w.outcomes
+    place, random, outcomes, log, vector = run.place, run.random, w.outcomes, run.log, run.vector
+    q, flat = x.q, rule.flat
     vertex, context, height = place[VERTEX], place[CONTEXT], place[HEIGHT]
     length, step, logged = place[LENGTH], place[STEPS], place[LOGGED]
     running, total = place[RUNNING] == 1, run.sums[0]
     end = step + steps
-    reason = DONE if _room(x, run) and height < len(run.boxes) else ROOM
+    reason = DONE if _has_room(x) and height < len(run.boxes) else ROOM
     while step < end and reason == DONE:
         if not running:
-            vertex, context, height, length = start_vertex(w, random), 0, 0, 0
+            vertex = start_vertex(w.start, w.start_below, random)
+            context = height = length = np.int64(0)
             running, total = True, 0.0
         begin = w.action_start[vertex]
-        row = x.block[context] + w.row[vertex]
-        count = w.action_start[vertex + 1] - begin
+        row, count = x.block[context] + w.row[vertex], w.action_start[vertex + 1] - begin
         explore = exploration(rule.exploration, x.visits, row, count, step)
-        action = choose(x.q, row, count, explore, random)
-        i = draw(outcomes, w.row_start[begin + action], random)
-        outcome = outcomes[i]
-        move, home, ahead, other = outcome.move, context, 0.0, 0.0
-        if move == STEP:
-            vertex = outcome.landing
-        elif move == CALLS:
-            vertex = outcome.landing
-            run.boxes[height], run.contexts[height] = outcome.box, context
-            height += 1
-            if not rule.flat:
-                context, other = _enter(w, x, run, rule, context, outcome.box)
-                if not np.isfinite(other):
-                    reason = DIVERGED
-            is_newest = context == x.used[CONTEXTS] - 1
-            if height == len(run.boxes) or (is_newest and not _room(x, run)):
-                reason = max(reason, ROOM)
-        else:
-            other = 0.0 if rule.flat else x.values[x.value_start[context] + outcome.landing]
+        action = choose(q, row, count, explore, random)
+        i = draw(outcomes, np.int64(w.row_start[begin + action]), random)
+        pair, home, landing = row + action, context, np.int64(outcomes[i].landing)
+        if outcomes[i].move == EXITS:
             running = height > 0
             if running:
                 height -= 1
-                vertex = w.box_return[run.boxes[height]] + outcome.landing
-                context = run.contexts[height]
-        if rule.flat and running:
-            move = STEP
-        if move != EXITS:
-            ahead = _ahead(w, x, context, vertex)
-        goal = target(move, outcome.reward, ahead, other)
-        improve(x.q, x.visits, row + action, goal, rule.step_size, step)
-        if rule.replay > 0:
-            _note(run.log[logged % len(run.log)], row + action, i, home, vertex if running else -1)
-            logged += 1
-            _replay(w, x, run, rule, logged, step)
+                vertex = w.box_return[run.boxes[height]] + landing
+                context = np.int64(run.contexts[height])
+        else:
+            vertex = landing
+            if outcomes[i].move == CALLS:
+                run.boxes[height], run.contexts[height] = outcomes[i].box, context
+                height += 1
+                reason = ROOM if height == len(run.boxes) else reason
+        reward, met = outcomes[i].reward, vertex if running else np.int64(-1)
+        for repeat in range(rule.replay + 1):
+            if repeat > 0:
+                entry = next_below(random, min(logged, len(log)))
+                pair, i = np.int64(log[entry, 0]), np.int64(log[entry, 1])
+                home, met = np.int64(log[entry, 2]), np.int64(log[entry, 3])
+            outcome = outcomes[i]
+            move, ahead, other = outcome.move, 0.0, 0.0
+            if flat:
+                move = STEP
+                ahead = _ahead(w, q, x.block[home], met) if met >= 0 else 0.0
+            elif move == STEP:
+                ahead = _ahead(w, q, x.block[home], outcome.landing)
+            elif move == EXITS:
+                other = x.values[x.value_start[home] + outcome.landing]
+            else:
+                component = np.int64(w.box_component[outcome.box])
+                exits = x.n_exits[component]
+                _exit_values(w, q, x.block[home], outcome.box, exits, vector)
+                other = normalise(vector, exits, rule.quantum, rule.grain)
+                callee = find(x, component, vector)
+                if repeat == 0:
+                    if callee < 0:
+                        callee = create(x, component, vector, rule.initial, rule.inherit)
+                        reason = reason if _has_room(x) else ROOM
+                    reason = reason if np.isfinite(other) else DIVERGED
+                    context = callee
+                elif callee < 0:
+                    continue
+                ahead = _ahead(w, q, x.block[callee], outcome.landing)
+            goal = target(move, outcome.reward, ahead, other)
+            improve(q, x.visits, pair, goal, rule.step_size, step)
+            if repeat == 0 and rule.replay > 0:
+                entry = logged % len(log)
+                log[entry, 0], log[entry, 1], log[entry, 2], log[entry, 3] = pair, i, home, met
+                logged += 1
         step += 1
         length += 1
-        total += outcome.reward
+        total += reward
         if not running or length == rule.episode_limit:
             place[EPISODES] += 1
             place[CUT] += running

@@ -10,12 +10,12 @@ from recurl.errors import LimitError
 from recurl.learn.contexts_kernel import (
     CONTEXTS,
     LARGEST,
+    MULTIPLIER,
     PAIRS,
     VALUES,
     Contexts,
     create,
-    find_context,
-    rehash,
+    find,
 )
 from recurl.learn.rule_kernel import normalise
 from recurl.model.tables import Floats, Ints, Tables
@@ -63,7 +63,7 @@ class Table:
     def clear(self) -> None:
         """Forget everything but the context in which runs start."""
         largest = int(np.diff(self.first_action).max())
-        used = np.array([0, 0, 0, largest], np.int64)
+        used = np.array([0, 0, 0, largest, self.n_exits.max()], np.int64)
         rows = len(self.n_exits)
         none = np.empty(0, np.int64)
         self.contexts = Contexts(
@@ -99,15 +99,15 @@ class Table:
             value_start=_longer(x.value_start, capacity),
             values=_longer(x.values, values),
             older=_longer(x.older, capacity),
-            slots=np.full(_power_of_two(2 * capacity + 2), -1, np.int32),
+            slots=np.empty(_power_of_two(2 * capacity + 2), np.int32),
         )
-        rehash(self.contexts)
+        self._rehash()
         if not x.used[CONTEXTS]:
             self.intern(self.root, np.zeros(exits))
 
     def intern(self, component: int, vector: Floats) -> int:
         """Number of a context, made if it is new."""
-        found = int(find_context(self.contexts, component, vector))
+        found = int(find(self.contexts, component, vector))
         if found >= 0:
             return found
         return int(create(self.contexts, component, vector, self.initial, 0))
@@ -116,7 +116,7 @@ class Table:
         """Number of the context of exit values, normalised and rounded; -1 if it was never met."""
         rounded = vector.copy()
         normalise(rounded, int(self.n_exits[component]), float(quantum), grain)
-        return int(find_context(self.contexts, component, rounded))
+        return int(find(self.contexts, component, rounded))
 
     def make_room(self) -> None:
         """Grow if there is no room for one more context."""
@@ -207,9 +207,59 @@ class Table:
         x.block[: len(component)] = np.cumsum(blocks) - blocks - self.first_action[component]
         x.q[: len(q)], x.visits[: len(q)] = q, visits
         x.used[:LARGEST] = len(component), len(q), len(values)
-        x.slots[:] = -1
-        if not rehash(x):
+        self._rehash()
+        if self._has_doubles():
             raise ValueError("a context is there twice")
+
+    def _rehash(self) -> None:
+        """Enter all contexts into an empty hash table, probing as the kernels do."""
+        x, waiting = self.contexts, np.arange(self.n_contexts)
+        for array in (x.slots, x.zero, x.newest):
+            array.fill(-1)
+        if not len(waiting):
+            return
+        place = self._hashes() & (len(x.slots) - 1)
+        while len(waiting):
+            at = place[waiting]
+            free = np.flatnonzero(x.slots[at] < 0)[::-1]  # the first of several is written last
+            x.slots[at[free]] = waiting[free]
+            waiting = waiting[x.slots[at] != waiting]
+            place[waiting] = (place[waiting] + 1) & (len(x.slots) - 1)
+        self._link()
+
+    def _hashes(self) -> np.ndarray:
+        """Hash of the component and exit values of each context, as in the kernels."""
+        component, start = self.component, self.contexts.value_start[: self.n_contexts]
+        word = (component + 1).astype(np.uint64) * MULTIPLIER
+        for k in range(int(self.n_exits.max())):
+            own = np.flatnonzero(self.n_exits[component] > k)
+            bits = self.contexts.values[start[own] + k].view(np.uint64)
+            mixed = (word[own] ^ bits) * MULTIPLIER
+            word[own] = mixed ^ (mixed >> np.uint64(29))
+        return (word >> np.uint64(32)).astype(np.int64)
+
+    def _link(self) -> None:
+        """Chain the contexts of each component, and note those whose exits are all worth 0."""
+        x, component = self.contexts, self.component
+        order = np.argsort(component, kind="stable")
+        same = component[order[1:]] == component[order[:-1]]
+        x.older[order[0]] = -1
+        x.older[order[1:]] = np.where(same, order[:-1], -1)
+        x.newest[component[order]] = order
+        zero = np.maximum.reduceat(self.values, x.value_start[: self.n_contexts]) == 0
+        x.zero[component[zero]] = np.flatnonzero(zero)
+
+    def _has_doubles(self) -> bool:
+        """Whether two contexts of a component have the same exit values."""
+        component, start = self.component, self.contexts.value_start[: self.n_contexts]
+        exits = self.n_exits[component]
+        for count in np.unique(exits):
+            own = np.flatnonzero(exits == count)
+            values = self.values[start[own, None] + np.arange(count)]
+            rows = np.column_stack([component[own], values])
+            if len(np.unique(rows, axis=0)) < len(own):
+                return True
+        return False
 
     def _check_memory(self, capacity: int, entries: int, values: int) -> None:
         per_context = 8 + 4 + 8 + 4 + 4 * 4
