@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import pickle  # noqa: TID251  # what other processes are sent
 import warnings
 
 import numpy as np
@@ -182,3 +183,17 @@ def test_a_run_does_not_begin_where_nothing_can_be_done() -> None:
     alike = recurl.ModelEnv(recurl.zoo.palindrome(), "features")
     state, _ = alike.reset(seed=0)
     alike.reset(options={"state": state})
+
+
+@pytest.mark.parametrize("observation", ["index", "onehot"])
+def test_copies_go_on_from_the_same_step(observation: str) -> None:
+    env = recurl.ModelEnv(recurl.zoo.cloud(), observation)
+    env.reset(seed=3)
+    env.step(1)
+    copies = [copy.deepcopy(env), pickle.loads(pickle.dumps(env))]  # noqa: S301
+    assert copies[0].model is env.model
+    assert copies[1].model == env.model
+    for _ in range(4):
+        mine = str(env.step(0))
+        assert [str(other.step(0)) for other in copies] == [mine, mine]
+    assert env.observe(2) in env.observation_space

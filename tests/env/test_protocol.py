@@ -39,7 +39,9 @@ class Scripted(gym.Env[int, int]):
             ("back", {"event": "return", "exit": 1}),
             ("end", {"event": None}),
         ][self.place - 1]
-        return [1, 3, 4][self.place - 1], -1.0, name == "end", False, self._said(name, info)
+        told = self._said(name, info)
+        observation = told.pop("observation", [1, 3, 4][self.place - 1])
+        return observation, told.pop("reward", -1.0), name == "end", False, told
 
 
 def test_what_keeps_the_protocol_passes() -> None:
@@ -56,21 +58,64 @@ def test_what_keeps_the_protocol_passes() -> None:
         ({"reset": {"event": "call"}}, r"^reset: info\['event'\] must be None, not 'call'"),
         ({"call": {"event": MISSING}}, r"^step 0: info has no 'event'"),
         ({"call": {"event": "jump"}}, r"step 0: .* one of \(None, 'call', 'return'\), not 'jump'"),
-        ({"call": {"exits": MISSING}}, r"step 0: info\['exits'\] comes with a call"),
+        ({"call": {"exits": MISSING}}, r"step 0: .*info\['exits'\] must .* no such key"),
         ({"back": {"exits": (1,)}}, r"step 1: info\['exits'\] comes with a call"),
-        ({"call": {"exits": ()}}, "must list an observation for each exit"),
+        ({"call": {"exits": ()}}, r"info\['exits'\] must be a list .*, not \(\)"),
         ({"call": {"exits": (2, 7)}}, r"info\['exits'\]\[1\] is not in the observation space"),
-        ({"back": {"exit": 2}}, r"step 1: info\['exit'\] must be below 2, not 2"),
-        ({"back": {"exit": "left"}}, r"must be below 2, not 'left'"),
+        ({"back": {"exit": 2}}, r"step 1: .*info\['exit'\] must be .* 0 to 1, not 2"),
+        ({"back": {"exit": "left"}}, r"from 0 to 1, not 'left'"),
+        ({"back": {"exit": "0"}}, r"from 0 to 1, not '0'"),
+        ({"back": {"exit": -1}}, r"from 0 to 1, not -1"),
+        ({"back": {"exit": MISSING}}, r"step 1: .*info\['exit'\] .* no such key"),
         ({"back": {"exit": 0}}, "exit 0 was announced as 2, but the observation is 3"),
-        ({"call": {"event": None, "exits": MISSING}}, "step 1: a return without a pending call"),
+        ({"call": {"event": None, "exits": MISSING}}, "step 1: .*'return', but no call is pending"),
         ({"end": {"event": "return", "exit": 0}}, "step 2: a run ends with the event None"),
         ({"call": {"action_mask": MISSING}}, "comes always or never"),
         ({"call": {"action_mask": np.ones(2, bool)}}, r"int8 array of shape \(2,\)"),
         ({"call": {"action_mask": np.ones(3, np.int8)}}, r"int8 array of shape \(2,\)"),
         ({"call": {"action_mask": np.zeros(2, np.int8)}}, "leaves no action"),
+        ({"back": {"reward": np.nan}}, "step 1: the reward must be finite, not nan"),
+        ({"end": {"reward": -np.inf}}, "step 2: the reward must be finite, not -inf"),
+        ({"back": {"reward": "much"}}, "step 1: the reward must be a number, not 'much'"),
+        ({"back": {"reward": None}}, "step 1: the reward must be a number, not None"),
+        ({"call": {"observation": 9}}, "step 0: the observation is not in the .* space: 9"),
+        ({"end": {"observation": -1}}, "step 2: the observation is not in the .* space: -1"),
     ],
 )
 def test_what_breaks_it_is_told_with_its_step(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
         recurl.check_recursive_env(Scripted(**changes))
+
+
+class Slow(gym.Env[Any, Any]):
+    """Calls at once and returns, by an exit that was never announced, 3,000 steps later."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (1,))
+    action_space = spaces.Discrete(1)
+
+    def __init__(self, seen: float = 0.0) -> None:
+        self.seen = seen
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        self.place = 0
+        return np.zeros(1, np.float32), {"event": None}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.place += 1
+        seen = np.array([self.seen if self.place == 2 else 0], np.float32)
+        info: dict[str, Any] = {"event": None}
+        if self.place == 1:
+            info = {"event": "call", "exits": (np.zeros(1, np.float32),)}
+        elif self.place == 3000:
+            info = {"event": "return", "exit": 1}
+        return seen, 0.0, self.place == 4000, False, info
+
+
+def test_play_goes_on_until_a_call_has_returned() -> None:
+    with pytest.raises(ProtocolError, match=r"step 2999: .*info\['exit'\] must be .*0, the only"):
+        recurl.check_recursive_env(Slow(), steps=400)
+
+
+def test_observations_that_are_nan_are_found() -> None:
+    with pytest.raises(ProtocolError, match="step 1: the observation must be finite"):
+        recurl.check_recursive_env(Slow(np.nan))

@@ -8,6 +8,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
+from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach
 
 import recurl
 from recurl.errors import LimitError, ProtocolError
@@ -100,3 +102,54 @@ def test_memory_has_a_limit() -> None:
     with pytest.raises(LimitError, match="quantum"):
         learner.learn(100_000)
     assert learner.engine.n_contexts > 10
+
+
+@pytest.mark.parametrize(("changes", "message"), BREACHES)
+def test_a_breach_stops_the_run_and_leaves_what_was_learned(
+    changes: dict[str, Any], message: str
+) -> None:
+    env = Breach(STEPS_BEFORE, **changes)
+    learner = recurl.RecursiveQLearning(env, preset="swift").learn(STEPS_BEFORE)
+    before = {name: array.tobytes() for name, array in learner.engine.arrays().items()}
+    at = r"step 3[123]: "
+    with pytest.raises(ProtocolError, match=at + f"(with a (call|return), )?{message}"):
+        learner.learn(3)
+    after = {name: array.tobytes() for name, array in learner.engine.arrays().items()}
+    assert learner.steps in (31, 32, 33)
+    if learner.steps == STEPS_BEFORE:
+        assert after == before
+    env.at = np.inf
+    learner.learn(50 - learner.steps)
+    assert learner.steps == 50
+
+
+def test_it_learns_behind_observation_wrappers_what_it_learns_without() -> None:
+    def wrapped() -> gym.Env[Any, Any]:
+        inner = TimeLimit(recurl.ModelEnv(recurl.zoo.cloud()), 200)
+        return RecordEpisodeStatistics(FlattenObservation(inner))
+
+    learner = recurl.RecursiveQLearning(
+        wrapped(), preset="swift", evaluate_every=5000, evaluation_env=wrapped()
+    ).learn(10_000)
+    assert learner.curve.last.mean == pytest.approx(-5.34, abs=0.1)
+    plain = recurl.RecursiveQLearning(
+        TimeLimit(recurl.ModelEnv(recurl.zoo.cloud()), 200), preset="swift"
+    ).learn(10_000)
+    # Observations look different, and everything else is the same to the bit.
+    assert learner.engine.arrays()["q"].tolist() == plain.engine.arrays()["q"].tolist()
+
+
+def test_an_environment_without_events_is_told_once() -> None:
+    learner = recurl.RecursiveQLearning(gym.make("FrozenLake-v1"))
+    with pytest.warns(UserWarning, match="reports no events"):
+        learner.learn(50)
+    learner.learn(50)
+    recurl.QLearning(gym.make("FrozenLake-v1")).learn(50)
+
+
+def test_predicting_without_a_mask_leaves_masks_alone() -> None:
+    model = recurl.zoo.cloud()
+    learner = recurl.QLearning(recurl.ModelEnv(model)).learn(20)
+    for vertex in range(model.tables.n_vertices):
+        assert learner.predict(vertex)[0] in (0, 1)
+    learner.learn(500)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import copy
+import pickle  # noqa: TID251  # what other processes are sent
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,3 +47,29 @@ def test_what_a_limit_leaves_is_saved_before_any_stop(tmp_path: Path) -> None:
     with pytest.raises(LimitError, match="up to step 10 is kept"):
         learner.learn(500, checkpoint=path)
     assert recurl.DQN.load(path, recurl.zoo.cloud()).steps == 10
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (recurl.RecursiveQLearning, {}),
+        (recurl.QLearning, {}),
+        (recurl.DeepRecursiveQLearning, {"hidden": (8,), "batch": 8, "warm_up": 20}),
+    ],
+)
+def test_copies_of_a_learner_learn_the_same_to_the_bit(kind: Any, settings: dict[str, Any]) -> None:
+    learner = kind(recurl.zoo.cloud(), episode_limit=50, **settings).learn(150)
+    others = [copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))]  # noqa: S301
+    learner.learn(50)
+    mine = {name: array.tobytes() for name, array in learner.engine.arrays().items()}
+    for other in others:
+        assert other.steps == 150
+        theirs = other.learn(50).engine.arrays()
+        assert {name: array.tobytes() for name, array in theirs.items()} == mine
+
+
+def test_a_learner_takes_its_environment_along() -> None:
+    learner = recurl.RecursiveQLearning(recurl.ModelEnv(recurl.zoo.cloud())).learn(500)
+    other = copy.deepcopy(learner)
+    assert other.engine.env is not learner.engine.env
+    assert other.learn(100).steps == 600

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import copy
-import pickle  # noqa: TID251  # to see that it is refused
+import pickle  # noqa: TID251  # what other processes are sent
 from collections.abc import Callable
 
 import numpy as np
@@ -218,12 +218,35 @@ def test_a_negative_zero_is_zero() -> None:
     assert coin(reward=[-0.0] * 4) == coin()
 
 
-def test_models_are_not_pickled_but_copied_as_themselves() -> None:
+def test_models_are_copied_as_themselves() -> None:
     model = server()
-    with pytest.raises(TypeError, match=r"write them with recurl\.dumps"):
-        pickle.dumps(model)
     assert copy.copy(model) is model
     assert copy.deepcopy([model])[0] is model
+    assert copy.deepcopy(model.tables) is model.tables
+
+
+@given(models())
+def test_a_pickled_model_is_the_same_to_the_last_digit(model: RMDP) -> None:
+    model.find(model.vertex_name(0))  # fills a cache, which is not part of a pickle
+    size = len(pickle.dumps(model))
+    assert len(model.warnings) >= 0
+    assert len(pickle.dumps(model)) == size
+    other = pickle.loads(pickle.dumps(model))  # noqa: S301
+    assert other is not model
+    assert (other, other.fingerprint, hash(other)) == (model, model.fingerprint, hash(model))
+    count = model.tables.n_transitions
+    assert list(map(other.exact.prob, range(count))) == list(map(model.exact.prob, range(count)))
+    assert other.warnings == model.warnings
+    assert (other.labels, other.feature_names) == (model.labels, model.feature_names)
+
+
+def test_a_pickled_model_is_immutable_too() -> None:
+    for model in (two_exits().build(), coin(features=[[1, 2], [3, 4], [5, 6]])):
+        other = pickle.loads(pickle.dumps(model))  # noqa: S301
+        for array in (*other.tables, other.features):
+            assert not isinstance(array, np.ndarray) or not array.flags.writeable
+        with pytest.raises(AttributeError, match="immutable"):
+            other.name = "other"
 
 
 def test_what_a_model_says_of_itself() -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import copy
 import json
+import pickle  # noqa: TID251  # what other processes are sent
 import tempfile
 from pathlib import Path
 
@@ -155,3 +157,14 @@ def test_a_damaged_file_is_one_clear_error(damage, tmp_path: Path) -> None:  # t
 def test_a_missing_file_is_the_same_error(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"none\.json is no policy"):
         Policy.load(tmp_path / "none.json", recurl.zoo.gambler())
+
+
+def test_policies_are_pickled_whole_and_copied_as_themselves() -> None:
+    model = recurl.zoo.stack_matters()
+    for policy in (Policy.uniform(model), recurl.solve(model, epsilon=0.01).policy):
+        assert policy is not None
+        other = pickle.loads(pickle.dumps(policy))  # noqa: S301
+        assert other == policy
+        assert (other.labels, other.kind) == (policy.labels, policy.kind)
+        assert not other.actions.flags.writeable
+        assert copy.deepcopy([policy])[0] is policy

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import copy
 import math
+import pickle  # noqa: TID251  # what other processes are sent
 from dataclasses import replace
 
 import numpy as np
@@ -100,3 +102,34 @@ def test_bounds_by_vertex_with_several_exits(seed: int, kind: str, objective: st
     assert (search.values_upper[known] >= exact.values_lower[known] - 1e-9).all()
     start = model.tables.starts
     assert search.values_upper[start] - search.values_lower[start] == pytest.approx(0, abs=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"), [("cloud", {}), ("cloud", {"exits": 1}), ("countdown", {})]
+)
+def test_solutions_are_pickled_with_their_evidence(name: str, parameters: dict[str, int]) -> None:
+    model = getattr(recurl.zoo, name)(**parameters)
+    found = recurl.solve(model, epsilon=0.01)
+    other = pickle.loads(pickle.dumps(found))  # noqa: S301
+    assert (other.lower, other.upper, str(other)) == (found.lower, found.upper, str(found))
+    assert (other.model, other.policy, other.question) == (model, found.policy, found.question)
+    assert other.certificate == found.certificate
+    recurl.verify(model, other.certificate)
+    assert copy.deepcopy(found) is found
+
+
+def test_a_solution_without_a_certificate_is_pickled_without_one() -> None:
+    other = pickle.loads(pickle.dumps(solution(1, 2)))  # noqa: S301
+    with pytest.raises(CertificateError, match="no certificate"):
+        _ = other.certificate
+
+
+def test_what_a_solution_leads_to_is_pickled() -> None:
+    policy = recurl.solve(recurl.zoo.cloud(), epsilon=0.01).policy
+    assert policy is not None
+    worth = recurl.evaluate(policy)
+    assert pickle.loads(pickle.dumps(worth)).value == worth.value  # noqa: S301
+    runs = recurl.simulate(policy.model, policy, 20, traces=2)
+    other = pickle.loads(pickle.dumps(runs))  # noqa: S301
+    assert other.returns.tolist() == runs.returns.tolist()
+    assert list(map(str, other.traces)) == list(map(str, runs.traces))

@@ -65,6 +65,8 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         >>> recurl.check_recursive_env(env)
     """
 
+    exits_as_observed = True
+
     def __init__(
         self,
         env: gym.Env[Any, Any],

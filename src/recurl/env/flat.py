@@ -28,6 +28,8 @@ class FlatView(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         (8, -0.5, [1, 1], False)
     """
 
+    exits_as_observed = True
+
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)

@@ -73,11 +73,19 @@ class ModelEnv(gym.Env[Any, Any]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise UnknownNameError("render mode", str(render_mode), self.metadata["render_modes"])
         self.model, self.render_mode, self.masked = model, render_mode, masked
+        self._observation = observation
         self.observation_space, self._encode = encoding(model, observation)
         self.action_space = spaces.Discrete(model.tables.max_actions)
         self._walk = Walk(model, self.np_random)
         self._last: Step | None = None
         self._maps: str | dict[str, str] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_encode"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        _, self._encode = encoding(self.model, self._observation)
 
     @property
     def stack(self) -> tuple[int, ...]:
@@ -110,6 +118,16 @@ class ModelEnv(gym.Env[Any, Any]):
         self._show()
         observation = self._encode(self._exit(step) if step.ended else self._walk.vertex)
         return observation, step.reward, step.ended, False, self._info(step)
+
+    def observe(self, vertex: int) -> Any:
+        """What is observed at a vertex.
+
+        Example:
+            >>> import recurl
+            >>> ModelEnv(recurl.zoo.gambler(), observation="onehot").observe(2).tolist()
+            [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+        """
+        return self._encode(vertex)
 
     def _vertex(self, observation: Any) -> int:
         """The vertex of an observation."""

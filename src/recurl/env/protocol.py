@@ -12,6 +12,9 @@ An agent that ignores it sees an ordinary environment.
   never. Every action exists where there is none.
 - ``terminated`` ends the whole run, pending calls included; its event is None.
 
+Wrappers may change observations: announced exits are changed alike by whoever reads them (see
+`recurl.env.observation`).
+
 Generative access is optional: ``reset(options={"state": observation})`` begins a run at a state
 that was observed, or announced by a call, with no call pending; ``metadata["generative"] = True``
 says that an environment does so.
@@ -21,20 +24,129 @@ says that an environment does so.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from recurl.env.observation import View, exits_view
 from recurl.errors import ProtocolError
 
 EVENTS = (None, "call", "return")
 """What ``info["event"]`` may be."""
 
+_LONGEST = 10
+"""How many times longer than asked a check goes on until a call has returned."""
+
+
+def finite_reward(reward: Any) -> float:
+    """The reward of a step as a float.
+
+    Raises:
+        ProtocolError: It is not a finite number.
+
+    Example:
+        >>> finite_reward(np.float32(-0.5))
+        -0.5
+    """
+    try:
+        value = float(reward)
+    except (TypeError, ValueError):
+        raise ProtocolError(f"the reward must be a number, not {reward!r}") from None
+    if not math.isfinite(value):
+        raise ProtocolError(f"the reward must be finite, not {value}")
+    return value
+
+
+def finite_observation(observation: Any) -> None:
+    """Refuse an array of numbers that are not all finite.
+
+    Raises:
+        ProtocolError: Some are not.
+    """
+    floats = isinstance(observation, np.ndarray) and observation.dtype.kind == "f"
+    if floats and not np.isfinite(observation).all():
+        raise ProtocolError(f"the observation must be finite, not {observation!r}")
+
+
+def known_event(info: dict[str, Any]) -> str | None:
+    """The event of a step.
+
+    Raises:
+        ProtocolError: There is no such event.
+    """
+    event: str | None = info.get("event")
+    if event not in EVENTS:
+        raise ProtocolError(f"info['event'] must be one of {EVENTS}, not {event!r}")
+    return event
+
+
+def announced_exits(info: dict[str, Any], view: View | None = None) -> Sequence[Any]:
+    """The exits that a call announces.
+
+    Args:
+        info: The ``info`` of the call.
+        view: How wrappers show them, see `exits_view`.
+
+    Raises:
+        ProtocolError: None are announced.
+    """
+    exits: Any = info.get("exits")
+    if not isinstance(exits, tuple | list | np.ndarray) or len(exits) == 0:
+        seen = f"not {exits!r}" if "exits" in info else "and there is no such key"
+        raise ProtocolError(
+            "with a call, info['exits'] must be a list with the caller's observation after each "
+            f"exit, {seen}"
+        )
+    found: Any = exits
+    return found if view is None else view(found)
+
+
+def exit_taken(info: dict[str, Any], count: int) -> int:
+    """The index of the exit that a return was by, among those that the call announced.
+
+    Raises:
+        ProtocolError: There is no such exit.
+
+    Example:
+        >>> exit_taken({"event": "return", "exit": 1}, 2)
+        1
+    """
+    index = info.get("exit")
+    whole = isinstance(index, int | np.integer) and not isinstance(index, bool)
+    if not whole or not 0 <= index < count:  # type: ignore[operator]
+        seen = f"not {index!r}" if "exit" in info else "and there is no such key"
+        most = f"from 0 to {count - 1}" if count > 1 else "0, the only one announced"
+        raise ProtocolError(f"with a return, info['exit'] must be an index {most}, {seen}")
+    return int(index)  # type: ignore[arg-type]
+
+
+def not_announced(index: int, announced: Any, observation: Any) -> ProtocolError:
+    """The error that what is observed after a return is not what the call announced."""
+    return ProtocolError(
+        f"exit {index} was announced as {announced!r}, but the observation is {observation!r}: "
+        "return the announced one, and keep wrappers that change it free of state"
+    )
+
+
+NO_CALL = "info['event'] is 'return', but no call is pending"
+"""What is wrong with a return at the outermost level."""
+
+SILENT = (
+    "the environment reports no events: its info has no 'event', so there is nothing recursive to "
+    "learn; QLearning and DQN learn the same faster"
+)
+"""What a learner for recursion says of an environment without any."""
+
 
 def check_recursive_env(env: gym.Env[Any, Any], steps: int = 1000, seed: int = 0) -> None:
     """Play an environment at random and check that it keeps the recursive protocol.
+
+    Rewards and observations are checked, too. Play goes on beyond the steps asked for, up to 10
+    times as long, while there were calls and none has returned.
 
     Args:
         env: The environment; it is reset.
@@ -49,7 +161,9 @@ def check_recursive_env(env: gym.Env[Any, Any], steps: int = 1000, seed: int = 0
         >>> check_recursive_env(recurl.ModelEnv(recurl.zoo.cloud()))
     """
     check = _Check(env, seed)
-    for number in range(steps):
+    for number in range(_LONGEST * steps):
+        if number >= steps and not check.waits:
+            break
         check.step(number)
 
 
@@ -57,32 +171,46 @@ class _Check:
     """A random run with the exits announced by the calls that are pending."""
 
     def __init__(self, env: gym.Env[Any, Any], seed: int) -> None:
-        self.env, self.where = env, "reset"
+        self.env = env
+        self._view = exits_view(env)
+        self._called = self._returned = False
         env.action_space.seed(seed)
         self._reset(seed)
 
+    @property
+    def waits(self) -> bool:
+        """Whether there were calls and none of them has returned."""
+        return self._called and not self._returned
+
     def _demand(self, holds: bool, message: str) -> None:
         if not holds:
-            raise ProtocolError(f"{self.where}: {message}")
+            raise ProtocolError(message)
 
     def _reset(self, seed: int | None = None) -> None:
-        self.where = "reset"
         self.pending: list[tuple[Any, ...]] = []
-        _, info = self.env.reset(seed=seed)
-        event = info.get("event")
-        self._demand(event is None, f"info['event'] must be None, not {event!r}")
-        self.masks = "action_mask" in info
-        self._check_mask(info)
+        observation, info = self.env.reset(seed=seed)
+        try:
+            event = info.get("event")
+            self._demand(event is None, f"info['event'] must be None, not {event!r}")
+            self._check_observation(observation)
+            self.masks = "action_mask" in info
+            self._check_mask(info)
+        except ProtocolError as error:
+            raise ProtocolError(f"reset: {error}") from None
 
     def step(self, number: int) -> None:
         """One step, and a reset when the episode is over."""
-        observation, _, terminated, truncated, info = self.env.step(self._action())
-        self.where = f"step {number}"
-        self._check_event(observation, info, terminated)
+        observation, reward, terminated, truncated, info = self.env.step(self._action())
+        try:
+            finite_reward(reward)
+            self._check_observation(observation)
+            self._check_event(observation, info, terminated)
+            if not (terminated or truncated):
+                self._check_mask(info)
+        except ProtocolError as error:
+            raise ProtocolError(f"step {number}: {error}") from None
         if terminated or truncated:
             self._reset()
-        else:
-            self._check_mask(info)
 
     def _action(self) -> Any:
         space = self.env.action_space
@@ -90,36 +218,39 @@ class _Check:
             return space.sample(self.mask)
         return space.sample()
 
+    def _check_observation(self, observation: Any) -> None:
+        finite_observation(observation)
+        inside = observation in self.env.observation_space
+        self._demand(inside, f"the observation is not in the observation space: {observation!r}")
+
     def _check_event(self, observation: Any, info: dict[str, Any], terminated: bool) -> None:
         self._demand("event" in info, "info has no 'event': give 'call', 'return' or None")
-        event = info["event"]
-        self._demand(event in EVENTS, f"info['event'] must be one of {EVENTS}, not {event!r}")
+        event = known_event(info)
         for key, wanted in (("exits", "call"), ("exit", "return")):
-            self._demand((key in info) == (event == wanted), f"info[{key!r}] comes with a {wanted}")
+            alien = key in info and event != wanted
+            self._demand(not alien, f"info[{key!r}] comes with a {wanted}, not with {event!r}")
         self._demand(not terminated or event is None, "a run ends with the event None")
         if event == "call":
-            self._check_call(info["exits"])
+            self._check_call(announced_exits(info, self._view))
         elif event == "return":
-            self._check_return(observation, info["exit"])
+            self._check_return(observation, info)
 
-    def _check_call(self, exits: Any) -> None:
-        sized = isinstance(exits, tuple | list | np.ndarray) and len(exits) > 0
-        self._demand(sized, "info['exits'] must list an observation for each exit")
+    def _check_call(self, exits: Sequence[Any]) -> None:
         for k, observation in enumerate(exits):
             inside = observation in self.env.observation_space
             self._demand(inside, f"info['exits'][{k}] is not in the observation space")
+        self._called = True
         self.pending.append(tuple(exits))
 
-    def _check_return(self, observation: Any, index: Any) -> None:
-        self._demand(bool(self.pending), "a return without a pending call")
+    def _check_return(self, observation: Any, info: dict[str, Any]) -> None:
+        self._demand(bool(self.pending), NO_CALL)
         exits = self.pending.pop()
-        valid = isinstance(index, int | np.integer) and bool(0 <= index < len(exits))
-        self._demand(valid, f"info['exit'] must be below {len(exits)}, not {index!r}")
+        index = exit_taken(info, len(exits))
         space = self.env.observation_space
         seen: Any = spaces.flatten(space, observation)
-        same = np.array_equal(seen, spaces.flatten(space, exits[index]))  # type: ignore[arg-type]
-        message = f"exit {index} was announced as {exits[index]!r}"
-        self._demand(same, f"{message}, but the observation is {observation!r}")
+        if not np.array_equal(seen, spaces.flatten(space, exits[index])):  # type: ignore[arg-type]
+            raise not_announced(index, exits[index], observation)
+        self._returned = True
 
     def _check_mask(self, info: dict[str, Any]) -> None:
         self.mask = info.get("action_mask")

@@ -11,7 +11,7 @@ import os
 import struct
 import zipfile
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
@@ -42,6 +42,11 @@ def write_checkpoint(
         >>> arrays["q"]
         array([0., 1., 2.])
     """
+    write_atomic(path, checkpoint_bytes(header, arrays))
+
+
+def checkpoint_bytes(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
+    """What a checkpoint file holds."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
         full = {"recurl_checkpoint": FORMAT, "version": __version__, **header}
@@ -50,11 +55,11 @@ def write_checkpoint(
             member = io.BytesIO()
             np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
             file.writestr(f"{name}.npy", member.getvalue())
-    write_atomic(path, buffer.getvalue())
+    return buffer.getvalue()
 
 
 def read_checkpoint(
-    path: str | os.PathLike[str], kind: str
+    path: str | os.PathLike[str] | BinaryIO, kind: str
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays of a checkpoint of a certain kind.
 
@@ -77,13 +82,13 @@ def read_checkpoint(
     return header, arrays
 
 
-def restoring(path: str | os.PathLike[str]) -> _Restoring:
+def restoring(path: str | os.PathLike[str] | BinaryIO) -> _Restoring:
     """A context in which whatever is wrong with a checkpoint's content is one clear error."""
     return _Restoring(path)
 
 
 class _Restoring:
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str] | BinaryIO) -> None:
         self.path = path
 
     def __enter__(self) -> None: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,16 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from recurl.env.observation import View, exits_view
+from recurl.env.protocol import (
+    NO_CALL,
+    SILENT,
+    announced_exits,
+    exit_taken,
+    finite_reward,
+    known_event,
+    not_announced,
+)
 from recurl.errors import LimitError, ProtocolError
 from recurl.learn import foreign_kernel as k
 from recurl.learn.foreign_table import ForeignTable
@@ -42,6 +53,7 @@ class ForeignEngine:
         if not isinstance(env.action_space, spaces.Discrete):
             raise ProtocolError(f"tabular learning needs Discrete actions, not {env.action_space}")
         self.env, self.settings, self.flat = env, settings, flat
+        self.view: View | None = None if flat else exits_view(env)
         self._evaluation_env = evaluation_env
         self.table = ForeignTable(
             env.observation_space,
@@ -52,7 +64,15 @@ class ForeignEngine:
         )
         self.episodes = self.cut = 0
         self._pending: int | None = None
+        # Of each call that has not returned: vertices and observations after its exits.
+        self._calls: list[tuple[list[int], Sequence[Any]]] = []
         self._length, self._return, self._ended, self._returns = 0, 0.0, 0, 0.0
+        self._silent = False
+
+    @property
+    def observation_space(self) -> spaces.Space[Any]:
+        """Space of an observation."""
+        return self.env.observation_space
 
     @property
     def steps(self) -> int:
@@ -66,12 +86,27 @@ class ForeignEngine:
             LimitError: Memory is full, or values are not finite; everything learned is kept.
             ProtocolError: The environment does not keep the recursive protocol.
         """
+        try:
+            self._advance(steps)
+        except ProtocolError as error:
+            # Where the environment stands is not known: the next step begins an episode.
+            self._pending = None
+            raise ProtocolError(f"step {self.steps}: {error}") from None
+        if self._silent and not self.table.boxes:
+            self._silent = False
+            warnings.warn(SILENT, stacklevel=2)
+
+    def _advance(self, steps: int) -> None:
         step, limit = self.env.step, self.settings.episode_limit or -1
         for _ in range(steps):
             if self._pending is None:
                 self._begin()
             observation, gain, terminated, truncated, info = step(self._pending)
-            reward = float(gain)
+            # Calls of functions count in this loop: they are made where something looks odd. What
+            # is not finite differs from itself.
+            reward: Any = gain
+            if type(reward) is not float or reward - reward != 0.0:
+                reward = finite_reward(gain)
             self._length += 1
             self._return += reward
             if terminated:
@@ -84,16 +119,44 @@ class ForeignEngine:
             if event is None:
                 self._act(vertex, STEP + cut, 0, reward)
             elif event == "call":
-                self._act(vertex, CALLS + cut, self.table.box(info["exits"]), reward)
+                self._act(vertex, CALLS + cut, self._called(info), reward)
+            elif event == "return":
+                self._act(vertex, EXITS + cut, self._returned(info, vertex, observation), reward)
             else:
-                self._act(vertex, EXITS + cut, int(info["exit"]), reward)
+                known_event(info)
             if cut:
                 self._finish(cut=True)
+
+    def _called(self, info: dict[str, Any]) -> int:
+        """The box of a call, which is pending from now on."""
+        exits = info.get("exits")
+        if type(exits) is not tuple or not exits:
+            exits = announced_exits(info)
+        if self.view is not None:
+            exits = self.view(exits)
+        box = self.table.box(exits)
+        self._calls.append((self.table.box_vertices[box], exits))
+        return box
+
+    def _returned(self, info: dict[str, Any], vertex: int, observation: Any) -> int:
+        """The exit by which the latest call returned."""
+        if not self._calls:
+            raise ProtocolError(NO_CALL)
+        vertices, exits = self._calls.pop()
+        exit = info.get("exit")
+        if type(exit) is not int or not 0 <= exit < len(vertices):
+            exit = exit_taken(info, len(vertices))
+        if vertices[exit] != vertex:
+            raise not_announced(exit, exits[exit], observation)
+        return exit
 
     def _begin(self) -> None:
         first = self.steps == 0 and self.episodes == 0
         observation, info = self.env.reset(seed=self.settings.seed if first else None)
         self._length, self._return = 0, 0.0
+        self._calls.clear()
+        if first:
+            self._silent = not self.flat and "event" not in info
         self._act(self.table.visit(observation, info.get("action_mask")), k.BEGIN, 0, 0.0)
 
     def _act(self, vertex: int, move: int, which: int, reward: float) -> None:
@@ -101,8 +164,6 @@ class ForeignEngine:
         while action == k.FULL:
             self.table.grow()
             action = k.foreign_step(self.table.header, vertex, move, which, reward)
-        if action == k.LOST:
-            raise ProtocolError(f"a return through exit {which}, but no pending call has it")
         if action == k.DIVERGED:
             raise LimitError("the Q-values are no longer finite: does every episode end?")
         self._pending = None if which < 0 else self.table.actions[vertex][action]
@@ -144,18 +205,36 @@ class ForeignEngine:
         return self.table.n_contexts
 
     def enter(self, context: int, exits: Sequence[Any], observation: Any) -> int:
-        """Context that a greedy run enters by a call; -1 for one that was never met."""
+        """Context that a greedy run enters by a call; -1 for one that was never met.
+
+        Args:
+            context: Context of the caller.
+            exits: What the caller would observe after each exit.
+            observation: What is observed first inside.
+        """
         vertex, box = self.table.vertex(observation), self.table.box(exits)
         return int(k.greedy_call(self.table.header, context, box, vertex))
 
     def greedy(self, context: int, observation: Any, mask: np.ndarray | None) -> int:
-        """Action of greatest value."""
-        vertex = self.table.visit(observation, mask)
+        """Action of greatest value; any that there is where nothing is known."""
+        vertex = self._known(observation, mask)
+        if vertex is None:
+            return self.table.first_number
         return self.table.actions[vertex][int(k.greedy_action(self.table.header, context, vertex))]
 
     def legal(self, observation: Any, mask: np.ndarray | None) -> list[int]:
         """Actions that there are."""
-        return self.table.actions[self.table.visit(observation, mask)]
+        vertex = self._known(observation, mask)
+        first = self.table.first_number
+        every = list(range(first, first + self.table.width))
+        return every if vertex is None else self.table.actions[vertex]
+
+    def _known(self, observation: Any, mask: np.ndarray | None) -> int | None:
+        """Number of an observation; None for one never met, if no mask tells its actions."""
+        if mask is not None:
+            return self.table.visit(observation, mask)
+        number = self.table.find(observation)
+        return number if number is not None and self.table.actions[number] else None
 
     def test(self, episodes: int, limit: int, stream: int) -> tuple[Floats, np.ndarray, np.ndarray]:
         """Returns, lengths and cuts of greedy episodes in the environment for tests."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from recurl.env.protocol import finite_observation
 from recurl.errors import LimitError, ProtocolError
 from recurl.learn import notes_kernel as k
 from recurl.learn.checkpoint import expect
@@ -81,6 +82,7 @@ class ForeignTable:
         self._key = key_function(observations)
         self.vertices: dict[Hashable, int] = {}
         self.boxes: dict[Hashable, int] = {}
+        self.box_vertices: list[list[int]] = []
         self.actions: list[list[int]] = []
         self._masks: list[bytes | str | None] = []
         self.notes = _new_notes(settings, flat, self.width, random)
@@ -129,12 +131,17 @@ class ForeignTable:
         key = self._key(observation)
         number = self.vertices.get(key)
         if number is None:
+            finite_observation(observation)
             number = self.vertices[key] = len(self.actions)
             self.actions.append([])
             self._masks.append("unknown")
             if number >= len(self.notes.count):
                 self._lengthen("count")
         return number
+
+    def find(self, observation: Any) -> int | None:
+        """Number of an observation; None if it was never met."""
+        return self.vertices.get(self._key(observation))
 
     def visit(self, observation: Any, mask: np.ndarray | None) -> int:
         """Number of an observation that the run stands at, its actions noted."""
@@ -181,6 +188,7 @@ class ForeignTable:
         n = self.notes
         n.box_exits[begin : begin + len(vertices)] = vertices
         n.box_start[number + 1] = begin + len(vertices)
+        self.box_vertices.append(vertices)
         return number
 
     def _lengthen(self, name: str) -> None:
@@ -194,14 +202,10 @@ class ForeignTable:
             "subject": f"an environment with {self.spaces}",
             "vertices": [encode_key(key) for key in self.vertices],
             "actions": self.actions,
-            "boxes": [self._box_vertices(number) for number in range(len(self.boxes))],
+            "boxes": self.box_vertices,
             "steps": self.steps,
             "masked": None not in self._masks,
         }
-
-    def _box_vertices(self, number: int) -> list[int]:
-        n = self.notes
-        return [int(v) for v in n.box_exits[n.box_start[number] : n.box_start[number + 1]]]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that a checkpoint must keep; steps that were logged for replay are not."""

@@ -9,6 +9,9 @@ from typing import Any, Protocol
 import gymnasium as gym
 import numpy as np
 
+from recurl.env.observation import View, exits_view
+from recurl.env.protocol import NO_CALL, announced_exits, finite_reward, known_event
+from recurl.errors import ProtocolError
 from recurl.model.tables import Floats
 
 _VECTOR_ONLY = {"num_envs", "vectorization_mode", "vector_kwargs"}
@@ -47,30 +50,54 @@ def play(
     player: Player, env: gym.Env[Any, Any], seeds: Sequence[int], limit: int
 ) -> tuple[Floats, np.ndarray, np.ndarray]:
     """Returns, lengths and cuts of an episode for each seed."""
-    returns, lengths, cut = zip(*(_episode(player, env, s, limit) for s in seeds), strict=True)
+    view = None if player.flat else exits_view(env)
+    episodes = (_episode(player, env, seed, limit, view) for seed in seeds)
+    returns, lengths, cut = zip(*episodes, strict=True)
     return np.array(returns), np.array(lengths), np.array(cut)
 
 
 def _episode(
-    player: Player, env: gym.Env[Any, Any], seed: int, limit: int
+    player: Player, env: gym.Env[Any, Any], seed: int, limit: int, view: View | None
 ) -> tuple[float, int, bool]:
     observation, info = env.reset(seed=seed)
-    stack, total = [player.start], 0.0
+    stack, total = CallStack(player), 0.0
     for length in range(1, limit + 1):
-        action = player.greedy(stack[-1], observation, info.get("action_mask"))
+        action = player.greedy(stack.context, observation, info.get("action_mask"))
         observation, reward, terminated, truncated, info = env.step(action)
-        total += float(reward)
+        total += finite_reward(reward)
         if terminated or truncated:
             return total, length, not terminated
-        _follow(player, stack, observation, info)
+        stack.follow(observation, info, view)
     return total, limit, True
 
 
-def _follow(player: Player, stack: list[Any], observation: Any, info: dict[str, Any]) -> None:
-    """Move a stack of contexts along a call or a return."""
-    if player.flat:
-        return
-    if info.get("event") == "call":
-        stack.append(player.enter(stack[-1], info["exits"], observation))
-    elif info.get("event") == "return":
-        stack.pop()
+class CallStack:
+    """Contexts of the calls that are pending and, last, of the one that runs.
+
+    Args:
+        player: Who knows the contexts.
+        contexts: Where the run stands; at its beginning if not given.
+    """
+
+    def __init__(self, player: Player, contexts: Sequence[Any] = ()) -> None:
+        self._player, self.contexts = player, list(contexts) or [player.start]
+
+    @property
+    def context(self) -> Any:
+        """The context of the call that runs."""
+        return self.contexts[-1]
+
+    def follow(self, observation: Any, info: dict[str, Any], view: View | None) -> None:
+        """Move along a call or a return.
+
+        Raises:
+            ProtocolError: There is no such event, or nothing to return to.
+        """
+        event = None if self._player.flat else known_event(info)
+        if event == "call":
+            exits = announced_exits(info, view)
+            self.contexts.append(self._player.enter(self.context, exits, observation))
+        elif event == "return":
+            if len(self.contexts) == 1:
+                raise ProtocolError(NO_CALL)
+            self.contexts.pop()

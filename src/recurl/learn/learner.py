@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self
 
 import msgspec
 import numpy as np
 
 from recurl.errors import CheckpointError, LimitError
-from recurl.learn.checkpoint import read_checkpoint, restoring, write_checkpoint
+from recurl.learn.checkpoint import (
+    checkpoint_bytes,
+    read_checkpoint,
+    restoring,
+    write_checkpoint,
+)
 from recurl.learn.curve import Curve, Score
+from recurl.learn.prediction import Predictor
 from recurl.learn.progress import Progress
 from recurl.model.rmdp import RMDP
 
@@ -23,9 +31,6 @@ if TYPE_CHECKING:
 
 Callback = Callable[[Any], bool | None]
 """Called with the learner after each test, or each chunk of steps; False ends the run."""
-
-CallStack = tuple[Any, ...]
-"""Contexts of the pending calls and, last, of the call that runs: the ``state`` of `predict`."""
 
 
 class Engine(Protocol):
@@ -175,54 +180,60 @@ class Learner(ABC):
     def predict(
         self,
         observation: Any,
-        state: CallStack | None = None,
-        episode_start: bool | None = None,
+        state: Any = None,
+        episode_start: Any = None,
         *,
         deterministic: bool = True,
-        info: dict[str, Any] | None = None,
-    ) -> tuple[int, CallStack]:
+        info: Any = None,
+    ) -> tuple[Any, Any]:
         """The greedy action at an observation, and the call stack to hand in next time.
 
         Calls and returns are told by ``info``, as the environment's last step or reset gave it:
 
             action, state = learner.predict(observation, state, info=info)
 
+        On a model, or an environment made from one, they are read off the observations where there
+        is no ``info``. A batch of observations, one per environment, gives as many actions and
+        states, so that stable-baselines3's ``evaluate_policy(learner, env)`` works.
+
         Args:
             observation: What the environment shows; for a learner on a model, the vertex.
             state: What the last call of this method returned; None at the start of an episode.
             episode_start: Whether an episode begins here, whatever the state.
             deterministic: False takes any action with the exploration rate of the settings.
-            info: The environment's ``info`` for this observation.
-        """
-        info = info or {}
-        stack = [self.engine.start] if state is None or episode_start else list(state)
-        if not self.flat and info.get("event") == "call":
-            stack.append(self.engine.enter(stack[-1], info["exits"], observation))
-        elif not self.flat and info.get("event") == "return":
-            stack.pop()
-        mask = info.get("action_mask")
-        if not deterministic and self._explorer.random() < self.settings.exploration(self.steps):
-            legal = self.engine.legal(observation, mask)
-            return legal[int(self._explorer.integers(len(legal)))], tuple(stack)
-        return self.engine.greedy(stack[-1], observation, mask), tuple(stack)
+            info: The environment's ``info`` for this observation; a list of them for a batch.
 
-    @property
-    def _explorer(self) -> np.random.Generator:
-        if "_random" not in self.__dict__:
-            self._random = np.random.default_rng([self.settings.seed, 1])
-        return self._random
+        Raises:
+            ProtocolError: Calls and returns are neither told nor seen.
+        """
+        if self._predictor.is_batch(observation):
+            return self._predictor.many(observation, state, episode_start, deterministic, info)
+        return self._predictor.one(observation, state, episode_start, deterministic, info)
+
+    @cached_property
+    def _predictor(self) -> Predictor:
+        return Predictor(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file: what is learned, where the run stands, random state, curve.
 
         On an environment, which cannot be saved, a loaded run continues with a new episode.
         """
+        write_checkpoint(path, *self._content())
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of a checkpoint."""
         header = {
             "kind": self.kind,
             "settings": msgspec.to_builtins(self.settings),
             **self.engine.header_fields(),
         }
-        write_checkpoint(path, header, {**self.engine.arrays(), "curve": self.curve.array})
+        return header, {**self.engine.arrays(), "curve": self.curve.array}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds a checkpoint, and the model or environment."""
+        subject = self.engine.env if self.model is None else self.model
+        return _unpickled, (type(self), checkpoint_bytes(*self._content()), subject)
 
     @classmethod
     def load(
@@ -237,6 +248,12 @@ class Learner(ABC):
         Raises:
             CheckpointError: The file is damaged, foreign, or for another model.
         """
+        return cls._restored(path, model_or_env, evaluation_env)
+
+    @classmethod
+    def _restored(
+        cls, path: str | os.PathLike[str] | BinaryIO, model_or_env: Any, evaluation_env: Any
+    ) -> Self:
         header, arrays = read_checkpoint(path, cls.kind)
         with restoring(path):
             learner = cls.__new__(cls)
@@ -247,3 +264,7 @@ class Learner(ABC):
             learner.engine.restore(header, arrays)
             learner.curve = Curve(arrays["curve"])
         return learner
+
+
+def _unpickled(kind: type[Learner], data: bytes, subject: Any) -> Learner:
+    return kind._restored(io.BytesIO(data), subject, None)

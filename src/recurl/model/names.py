@@ -39,6 +39,16 @@ def is_name(name: object) -> bool:
     return is_text(name) and "." not in str(name)
 
 
+def stored_state(thing: object) -> dict[str, object]:
+    """The attributes of an object but for cached properties: what a pickle of it needs."""
+    kind = type(thing)
+    return {
+        name: value
+        for name, value in vars(thing).items()
+        if not isinstance(getattr(kind, name, None), cached_property)
+    }
+
+
 class Numbered(Sequence[str]):
     """Names such as n0, n1, ...: a prefix and a number each, made when asked for.
 
@@ -85,6 +95,9 @@ class Names:
     ) -> None:
         self.components, self.nodes, self.boxes, self.actions = components, nodes, boxes, actions
         self._tables = tables
+
+    def __getstate__(self) -> dict[str, object]:
+        return stored_state(self)
 
     @classmethod
     def numbered(cls, tables: Tables) -> Names:

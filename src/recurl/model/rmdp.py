@@ -20,7 +20,7 @@ from recurl.model.array_checks import (
 )
 from recurl.model.checks import structure_warnings
 from recurl.model.html import model_html
-from recurl.model.names import Names, is_text
+from recurl.model.names import Names, is_text, stored_state
 from recurl.model.numbers import ExactNumbers
 from recurl.model.report import shown
 from recurl.model.structure import CallGraph, Kind, Reach
@@ -206,8 +206,14 @@ class RMDP:
     def __deepcopy__(self, memo: object) -> RMDP:
         return self
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("models are not pickled: write them with recurl.dumps")
+    def __getstate__(self) -> dict[str, object]:
+        """The content, without what follows from it: pickles go between processes, not to files."""
+        return stored_state(self)
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        if self.features is not None:
+            self.features.setflags(write=False)
 
     def __repr__(self) -> str:
         t = self.tables

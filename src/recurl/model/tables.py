@@ -8,7 +8,7 @@ component c is therefore vertex ``component_start[c] + j``, its exit k is
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -263,6 +263,12 @@ class Tables(NamedTuple):
             start_prob=frozen_floats(start_prob),
         )
 
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return _read_only, (*self,)
+
+    def __deepcopy__(self, memo: object) -> Tables:
+        return self  # immutable
+
     @property
     def layout(self) -> Layout:
         """The first eleven arrays."""
@@ -321,6 +327,15 @@ class Tables(NamedTuple):
         callee = self.box_component[self.vertex_box[vertices]]
         entry: Ints = self.component_start[callee] + self.vertex_port[vertices]
         return entry
+
+
+def _read_only(*columns: Any) -> Tables:
+    """Tables whose arrays cannot be written to, as pickles do not keep that."""
+    tables = Tables(*columns)
+    for column in tables:
+        if isinstance(column, np.ndarray):
+            column.setflags(write=False)
+    return tables
 
 
 def _moves(layout: Layout, target: Ints) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

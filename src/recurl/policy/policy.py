@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from recurl.errors import CheckpointError, LimitError, UnknownNameError
 from recurl.model.files import write_atomic
+from recurl.model.names import stored_state
 from recurl.model.tables import CALL
 
 if TYPE_CHECKING:
@@ -263,6 +264,18 @@ class Policy:
 
     def __hash__(self) -> int:
         return hash((self.model, self.kind, self.actions.tobytes(), self.callees.tobytes()))
+
+    def __getstate__(self) -> dict[str, object]:
+        return stored_state(self)
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self  # immutable
 
     def _document(self) -> dict[str, Any]:
         return {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import starmap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from recurl.errors import CertificateError
+from recurl.errors import CertificateError, RecurlError
 from recurl.model import html
 from recurl.solving.question import Question
 
@@ -72,6 +73,15 @@ class Solution:
         if self._certify is None:
             raise CertificateError(f"there is no certificate for this answer: {self.reason}")
         return self._certify()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything, with the certificate in place of the function that makes it."""
+        with suppress(RecurlError):
+            _ = self.certificate
+        return {**vars(self), "_certify": None}
+
+    def __deepcopy__(self, memo: object) -> Solution:
+        return self  # immutable
 
     def at_least(self, threshold: float) -> bool | None:
         """Whether the optimum reaches a threshold; None if the interval does not decide it."""

@@ -9,6 +9,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
+from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach
 
 import recurl
 from recurl.errors import LimitError, ProtocolError
@@ -169,3 +171,44 @@ def test_predict_in_an_environment() -> None:
     assert min(state[1]) == 0
     assert action in (0, 1)
     assert learner.engine.legal(observation, info["action_mask"]) == [0, 1]
+
+
+@pytest.mark.parametrize(("changes", "message"), BREACHES)
+def test_a_breach_stops_the_run_and_leaves_what_was_learned(
+    changes: dict[str, Any], message: str
+) -> None:
+    env = Breach(STEPS_BEFORE, **changes)
+    learner = DeepRecursiveQLearning(env, **TINY).learn(STEPS_BEFORE)
+    at = r"step 3[123]: "
+    with pytest.raises(ProtocolError, match=at + f"(with a (call|return), )?{message}"):
+        learner.learn(3)
+    assert learner.steps in (31, 32, 33)
+    assert np.isfinite(learner.engine.loss)
+    env.at = np.inf
+    learner.learn(50 - learner.steps)
+    assert learner.steps == 50
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_it_learns_behind_observation_wrappers_what_it_learns_without(many: bool) -> None:
+    def wrapped() -> gym.Env[Any, Any]:
+        inner = TimeLimit(recurl.ModelEnv(recurl.zoo.cloud()), 200)
+        return RecordEpisodeStatistics(FlattenObservation(inner))
+
+    def plain() -> gym.Env[Any, Any]:
+        return TimeLimit(recurl.ModelEnv(recurl.zoo.cloud()), 200)
+
+    found = []
+    for make in (wrapped, plain):
+        env = gym.vector.SyncVectorEnv([make] * 2) if many else make()
+        learner = DeepRecursiveQLearning(env, **TINY, evaluation_env=make()).learn(120)
+        found.append({name: a.tobytes() for name, a in learner.engine.arrays().items()})
+        assert learner.test(3).length > 1
+    assert found[0] == found[1]
+
+
+def test_an_environment_without_events_is_told_once() -> None:
+    learner = DeepRecursiveQLearning(recurl.FlatView(Breach()), **TINY)
+    with pytest.warns(UserWarning, match="reports no events"):
+        learner.learn(10)
+    learner.learn(10)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from recurl.env.observation import single_env
 from recurl.errors import ProtocolError
 
 if TYPE_CHECKING:
@@ -75,7 +76,5 @@ def _flat_box(observation: Any) -> Rows:
 
 def known_exits(env: Any) -> int | None:
     """Most exits of anything called in an environment that is made from a model; else None."""
-    inner = env.unwrapped
-    lanes = getattr(inner, "envs", ())
-    model = getattr(lanes[0].unwrapped if lanes else inner, "model", None)
+    model = getattr(single_env(env).unwrapped, "model", None)
     return None if model is None else int(model.tables.max_exits)

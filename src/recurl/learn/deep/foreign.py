@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 
+from recurl.env.observation import View, exits_view
+from recurl.env.protocol import (
+    NO_CALL,
+    SILENT,
+    announced_exits,
+    exit_taken,
+    finite_observation,
+    known_event,
+    not_announced,
+)
 from recurl.errors import ProtocolError
 from recurl.learn.deep.encoding import flattener, known_exits
 from recurl.learn.deep.engine import Vector, check_loss
@@ -51,6 +62,7 @@ class DeepForeignEngine:
         self, env: Any, settings: DeepSettings, flat: bool, *, evaluation_env: Any = None
     ) -> None:
         self.env, self.settings, self.flat = env, settings, flat
+        self.view: View | None = None if flat else exits_view(env)
         self._evaluation_env = evaluation_env
         self.lanes = lanes_of(env, settings.episode_limit)
         if not isinstance(self.lanes.action_space, spaces.Discrete):
@@ -68,6 +80,12 @@ class DeepForeignEngine:
         # What the device knows too, kept here because asking it takes time.
         self._count, self._loss = 0, 0.0
         self._seen: Seen | None = None
+        self._silent = not flat
+
+    @property
+    def observation_space(self) -> spaces.Space[Any]:
+        """Space of an observation."""
+        return self.lanes.observation_space
 
     @property
     def steps(self) -> int:
@@ -98,16 +116,27 @@ class DeepForeignEngine:
         """
         good = jax.tree.map(jnp.copy, self.mind)
         end = self.steps + steps
+        try:
+            self._take_steps(end)
+        except ProtocolError as error:
+            # Where the environment stands is not known: the next step begins episodes.
+            self._seen = None
+            raise ProtocolError(f"step {self.steps}: {error}") from None
+        loss, step = float(health(self.mind.brain)), self.steps
+        if not math.isfinite(loss):
+            self._take_over(good)
+        check_loss(loss, step, self.steps, self.settings)
+        if self._silent:
+            self._silent = False
+            warnings.warn(SILENT, stacklevel=2)
+
+    def _take_steps(self, end: int) -> None:
         if self._seen is None:
             self._begin()
         while self.steps < end:
             self._step()
             if not math.isfinite(self.loss):
                 break
-        loss, step = float(health(self.mind.brain)), self.steps
-        if not math.isfinite(loss):
-            self._take_over(good)
-        check_loss(loss, step, self.steps, self.settings)
 
     def _take_over(self, mind: Mind) -> None:
         """Go on with another mind, and with new episodes."""
@@ -119,7 +148,8 @@ class DeepForeignEngine:
         looks = self.lanes.reset(self.settings.seed if self.steps == 0 else None)
         n = self.lanes.count
         self._gains = np.zeros(n)
-        self._stacks: list[list[np.ndarray]] = [[] for _ in range(n)]
+        # Of each pending call: the caller's exit values, features after its exits, their number.
+        self._stacks: list[list[tuple[np.ndarray, np.ndarray, int]]] = [[] for _ in range(n)]
         self._values = np.zeros((n, self.shape.exits), np.float32)
         # Two in turn: what the lanes go on from is read while the next one is written.
         self._sheets = [blank(self.shape, n), blank(self.shape, n)]
@@ -153,7 +183,7 @@ class DeepForeignEngine:
         s.real[lane] = moment.real
         if moment.real:
             s.reward[lane] = moment.reward
-            s.there[lane] = row = self._flatten(moment.observation)
+            s.there[lane] = row = self._row(moment.observation)
             s.mask[lane] = self._mask(row, moment.info)
             self._note_move(lane, moment)
             self._gains[lane] += moment.reward
@@ -170,18 +200,28 @@ class DeepForeignEngine:
     def _note_move(self, lane: int, moment: Moment) -> None:
         s, stack = self._seen, self._stacks[lane]
         assert s is not None
-        event = None if self.flat else moment.info.get("event")
+        event = None if self.flat else known_event(moment.info)
         s.move[lane] = EXITS if moment.terminated else STEP
         if event == "call":
             s.move[lane] = CALLS
-            stack.append(s.values[lane].copy())
-            ports, mask = self._ports(moment.info["exits"])
+            exits = announced_exits(moment.info, self.view)
+            ports, mask = self._ports(exits)
+            stack.append((s.values[lane].copy(), ports, len(exits)))
             s.ports[lane], s.ports_mask[lane] = ports, mask
         elif event == "return":
             if not stack:
-                raise ProtocolError("a return, but no call is pending")
-            s.move[lane], s.exit[lane] = EXITS, int(moment.info["exit"])
-            s.popped[lane] = stack.pop()
+                raise ProtocolError(NO_CALL)
+            values, ports, count = stack.pop()
+            exit = exit_taken(moment.info, count)
+            if not np.array_equal(ports[exit], s.there[lane]):
+                raise not_announced(exit, ports[exit], moment.observation)
+            s.move[lane], s.exit[lane], s.popped[lane] = EXITS, exit, values
+
+    def _row(self, observation: Any) -> np.ndarray:
+        """An observation as the network sees it."""
+        row = self._flatten(observation)
+        finite_observation(row)
+        return row
 
     def _ports(self, exits: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         """Features and actions after each exit, as wide as the network."""
@@ -191,7 +231,7 @@ class DeepForeignEngine:
         ports = np.zeros((most, self.shape.features), np.float32)
         mask = np.zeros((most, self.shape.actions), bool)
         for k, observation in enumerate(exits):
-            ports[k] = row = self._flatten(observation)
+            ports[k] = row = self._row(observation)
             mask[k] = self._masks.get(row.tobytes(), True)
         return ports, mask
 
@@ -209,7 +249,8 @@ class DeepForeignEngine:
         """Begin an episode in a lane."""
         assert self._seen is not None
         observation, info = look
-        self._seen.next[lane] = row = self._flatten(observation)
+        self._silent = self._silent and "event" not in info
+        self._seen.next[lane] = row = self._row(observation)
         self._seen.next_mask[lane] = self._mask(row, info)
 
     def _close(self, lane: int, cut: bool) -> None:

@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from recurl.env.protocol import finite_reward
 from recurl.errors import ProtocolError
 
 Look = tuple[Any, dict[str, Any]]
@@ -79,7 +80,7 @@ class OneLane:
         self._length += 1
         truncated = not terminated and (truncated or self._length == self._limit)
         fresh = self.reset(None)[0] if terminated or truncated else None
-        return [Moment(observation, info, float(reward), terminated, truncated, fresh)]
+        return [Moment(observation, info, finite_reward(reward), terminated, truncated, fresh)]
 
 
 class ManyLanes:
@@ -104,8 +105,9 @@ class ManyLanes:
         """Take a step in every lane."""
         observations, rewards, terminated, truncated, info = self.env.step(actions)
         before, self._ended = self._ended, terminated | truncated
+        gains = [finite_reward(reward) for reward in rewards]
         return [
-            self._moment(seen, _of_lane(info, i), float(rewards[i]), terminated[i], truncated[i],
+            self._moment(seen, _of_lane(info, i), gains[i], terminated[i], truncated[i],
                          waits=bool(before[i]))
             for i, seen in enumerate(self._each(observations))
         ]  # fmt: skip
