@@ -18,7 +18,9 @@ PACKAGE = "recurl"
 
 # A room may import itself and rooms of earlier rows; rooms of one row do not know each other.
 ROWS = [
-    {"version", "errors", "registration"},
+    {"version", "errors", "registration", "interrupts"},
+    {"compilation"},
+    {"progress"},
     {"model"},
     {"policy"},
     {"simulation"},

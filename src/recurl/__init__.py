@@ -6,11 +6,16 @@ Recursive Q-learning. The public names are listed in ``__all__``; each loads on 
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from recurl import interrupts
 
-from recurl.registration import register_environments
-from recurl.version import __version__
+# Before anything large is imported: Ctrl-C ends the command quietly from here on.
+interrupts.watch_command()
+
+import importlib  # noqa: E402
+from typing import Any  # noqa: E402
+
+from recurl.registration import register_environments  # noqa: E402
+from recurl.version import __version__  # noqa: E402
 
 _HOMES = {
     "Analysis": "recurl.solving.properness",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,29 @@ def test_runs_are_those_of_the_library(run_json: RunJson, tmp_path: Path) -> Non
     assert [row["seed"] for row in data["runs"]] == [0, 1]
     saved = RecursiveQLearning.load(tmp_path / "a" / "seed-1.ckpt", cloud())
     alone = RecursiveQLearning(cloud(), preset="swift", seed=1, episode_limit=1000).learn(5000)
+    score = alone.test()
+    assert (data["runs"][1]["greedy"], data["runs"][1]["margin"]) == (
+        score.mean,
+        score.margin(alone.settings.evaluate_episodes),
+    )
     np.testing.assert_array_equal(saved.engine.arrays()["q"], alone.engine.arrays()["q"])
+
+
+def test_it_ends_with_what_to_run_next(run: Run) -> None:
+    told = run("learn", "cloud", "--steps", "2e3", "--seeds", "2", "--out", "my runs").stdout
+    table, _, after = told.partition("Next:")
+    assert table.count("(sampled, 95 %)") == 2
+    commands = [line.partition("#")[0] for line in after.splitlines() if line.strip()]
+    assert [command.split()[1] for command in commands] == [
+        "evaluate",
+        "explain",
+        "report",
+        "learn",
+    ]
+    for command in commands:  # each can be pasted
+        run(*shlex.split(command)[1:])
+    deep = run("learn", "cloud", "--algorithm", "dqn", "--steps", "9", "--out", "deep").stdout
+    assert "explain" not in deep
 
 
 def test_a_resumed_run_is_one_run(run: Run, tmp_path: Path) -> None:
@@ -57,7 +80,7 @@ def test_a_resumed_run_is_one_run(run: Run, tmp_path: Path) -> None:
 def test_nonsense_is_refused(run: Run) -> None:
     assert "algorithm" in run("learn", "cloud", "--algorithm", "sarsa", code=2).stderr
     for steps in ("0", "nan", "inf"):
-        assert "positive" in run("learn", "cloud", "--steps", steps, code=2).stderr
+        assert "--steps" in run("learn", "cloud", "--steps", steps, code=2).stderr
     assert "no runs" in run("learn", "cloud", "--out", "none", "--resume", code=2).stderr
     run("learn", "cloud", "--steps", "10", "--out", "a")
     assert "--resume" in run("learn", "cloud", "--steps", "10", "--out", "a", code=2).stderr

@@ -43,7 +43,7 @@ def test_the_numbers_are_those_of_the_library(run: Run, run_json: RunJson) -> No
     }
     text = run("simulate", "cloud", "--episodes", "300", "--seed", "7").stdout
     assert "300 episodes, policy uniform" in text
-    assert f"{expected.mean:.6g} +- " in text
+    assert f"{expected.mean:.6g} ± " in text
 
 
 def test_a_policy_file_is_followed(run: Run, run_json: RunJson) -> None:

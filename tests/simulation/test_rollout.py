@@ -165,7 +165,7 @@ def test_what_it_prints() -> None:
     policy = recurl.Policy.stackless(model, {"T.u1": "mono"})
     result = recurl.simulate(model, policy, 4)
     assert str(result) == (
-        "4 episodes: mean return -8 (standard error 0), mean length 1, greatest depth 1"
+        "4 episodes: mean return -8 ± 0 (sampled, 95 %), mean length 1, greatest depth 1"
     )
     assert recurl.simulate(model, policy, 1).standard_error == np.inf
 

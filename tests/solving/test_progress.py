@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import itertools
 
-import recurl
 from recurl.solving.progress import shown
+
+import recurl
 
 
 def test_intervals_are_passed_on_and_shown() -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 
+from recurl import interrupts
+
 
 def main() -> None:
     """Run the command line of this process, and end it with the exit code."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character shows another one; that is no reason to fail.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    try:
-        from recurl.cli.app import app
+    from recurl.cli.app import app
 
+    try:
         app(prog_name="recurl")
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == interrupts.EXIT_CODE:
+            interrupts.leave()  # without waiting for threads that compile
+        raise

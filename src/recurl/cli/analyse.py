@@ -23,11 +23,11 @@ def analyse(model: ModelName, parameters: Parameters = None, json: AsJson = Fals
     A model is proper if every strategy ends after finitely many steps on average. Where one does
     not, it is shown.
     """
-    from recurl.cli.progress import Waiting
+    from recurl.progress import Progress
     from recurl.solving.properness import analyse as run
 
     found = read_model(model, parameters)
-    with Waiting(f"analysing {found.name}"):
+    with Progress(f"analysing {found.name}"):
         analysis = run(found)
     if json:
         print_json(_data(analysis))

@@ -19,8 +19,10 @@ from typing import Annotated
 
 import typer
 
+from recurl import progress
 from recurl.cli.output import UsageError, complain
 from recurl.errors import RecurlError, UnknownNameError
+from recurl.interrupts import EXIT_CODE, farewell
 from recurl.version import __version__
 
 VERBS = (
@@ -42,7 +44,7 @@ VERBS = (
     "schema",
 )
 
-INTERRUPTED, UNREAD = 130, 141
+UNREAD = 141
 
 app = typer.Typer(
     add_completion=False,
@@ -59,8 +61,9 @@ def guarded(verb: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(verb)
     def run(*arguments: object, **options: object) -> None:
         try:
-            verb(*arguments, **options)
-            sys.stdout.flush()
+            with farewell(_stopped):
+                verb(*arguments, **options)
+                sys.stdout.flush()
         except (UsageError, UnknownNameError) as error:
             _end(2, str(error))
         except BrokenPipeError:
@@ -69,9 +72,15 @@ def guarded(verb: Callable[..., None]) -> Callable[..., None]:
         except (RecurlError, OSError, MemoryError) as error:
             _end(1, str(error))
         except KeyboardInterrupt:
-            _end(INTERRUPTED)
+            _end(EXIT_CODE)
 
     return run
+
+
+def _stopped() -> str:
+    """Where a verb was interrupted that has nothing to save."""
+    doing = progress.activity()
+    return f"Stopped while {doing}." if doing else "Stopped."
 
 
 def _end(code: int, message: str = "") -> None:

@@ -27,9 +27,9 @@ def evaluate(
 
     Expected reward and steps are exact.
     """
-    from recurl.cli.progress import Waiting
+    from recurl.progress import Progress
 
-    with Waiting(f"evaluating {folder}"):
+    with Progress(f"evaluating {folder}"):
         rows = [_row(learner) for learner in runs.learners(folder)]
     if json:
         print_json({"runs": rows})

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recurl.cli.output import AsJson, UsageError, complain, print_json, show, table
+from recurl.cli.numbers import count
+from recurl.cli.output import AsJson, UsageError, complain, print_json, show, table, this_command
+from recurl.interrupts import farewell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +26,7 @@ WIDE = ("IQM [95 %]", "distance", "steps to 5 %", "steps to 1 %", "time a run", 
 """Columns that are left to the report: a terminal is not that wide."""
 
 
-Workers = Annotated[int | None, typer.Option(min=1, help="Runs at once; all cores if not given.")]
+Workers = Annotated[int | None, count("Runs at once; all cores if not given.", most=1024)]
 
 
 def experiment(
@@ -49,18 +51,15 @@ def run_and_report(
     experiments: Sequence[Experiment], out: Path, *, workers: int | None, json: bool
 ) -> None:
     """Run what is not done yet, write the results, and end with 1 if a run failed."""
-    from recurl.cli.progress import Waiting
     from recurl.experiment.progress import Display
     from recurl.experiment.runner import run_experiments
     from recurl.experiment.study import read_study
+    from recurl.progress import Progress
 
-    try:
-        with Display() as watch:
-            records = run_experiments(experiments, out, workers=workers, watch=watch)
-    except KeyboardInterrupt:
-        complain(f"interrupted; what was learned is in {out}: the same command continues")
-        raise
-    with Waiting("solving for the optimum"):
+    stopped = f"Stopped. What was learned is saved in {out}. Continue: {this_command()}"
+    with farewell(lambda: stopped), Display() as watch:
+        records = run_experiments(experiments, out, workers=workers, watch=watch)
+    with Progress("solving for the optimum"):
         studies = [read_study(out / one.name) for one in experiments]
     write_and_show(studies, out, json=json)
     if failed := sum(record.failed for record in records):
@@ -70,13 +69,13 @@ def run_and_report(
 
 def write_and_show(studies: Sequence[Study], out: Path, *, json: bool) -> None:
     """Write figure, table and report, and print the table."""
-    from recurl.cli.progress import Waiting
     from recurl.experiment.report_table import shown_columns
     from recurl.experiment.results import write_results
     from recurl.experiment.table import table_rows
     from recurl.experiment.table_text import HEADS, cells
+    from recurl.progress import Progress
 
-    with Waiting("drawing and writing"):
+    with Progress("drawing and writing"):
         files = write_results(studies, out)
     rows = table_rows(studies)
     if json:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recurl.cli import runs
+from recurl.cli.numbers import count
 from recurl.cli.output import AsJson, UsageError, counted, print_json, show, table
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ EXAMPLES = """\
 def explain(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder made by `recurl learn`.")],
     *,
-    seed: Annotated[int | None, typer.Option(help="Which run; the first one if not given.")] = None,
-    contexts: Annotated[int, typer.Option(help="Most contexts to show per component.")] = 3,
+    seed: Annotated[int | None, count("Which run; the first one if not given.", least=0)] = None,
+    contexts: Annotated[int, count("Most contexts to show per component.")] = 3,
     json: AsJson = False,
 ) -> None:
     """Show what a run learned to do, and how surely.

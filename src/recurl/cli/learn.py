@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
-from concurrent.futures import ThreadPoolExecutor
+import shlex
+import threading
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,9 @@ import typer
 
 from recurl.cli import runs
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.output import AsJson, UsageError, print_json, show, table
+from recurl.cli.numbers import count, real
+from recurl.cli.output import AsJson, UsageError, counted, print_json, sampled, show, table
+from recurl.interrupts import farewell, in_threads
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -39,22 +41,22 @@ def learn(
             help="'rql' (recursive) or 'q' (flat), with tables; 'deep-rql' or 'dqn', with networks."
         ),
     ] = "rql",
-    steps: Annotated[float, typer.Option(help="Steps of each run.")] = 1e6,
-    seeds: Annotated[int, typer.Option(help="How many runs, with seeds 0, 1, ...")] = 1,
+    steps: Annotated[int, count("Steps of each run.")] = 1_000_000,
+    seeds: Annotated[int, count("How many runs, with seeds 0, 1, ...", most=100_000)] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
     preset: Annotated[str, typer.Option(help="'paper' or 'swift'.")] = "swift",
-    step_size: Annotated[float | None, typer.Option(help="Constant step size.")] = None,
-    exploration: Annotated[float | None, typer.Option(help="Rate of exploration.")] = None,
-    quantum: Annotated[float | None, typer.Option(help="Rounding of exit values.")] = None,
-    episode_limit: Annotated[int, typer.Option(help="Steps after which episodes are cut.")] = 1000,
+    step_size: Annotated[float | None, real("Constant step size.", above=0)] = None,
+    exploration: Annotated[float | None, real("Rate of exploration.", least=0, most=1)] = None,
+    quantum: Annotated[float | None, real("Rounding of exit values.", least=0)] = None,
+    episode_limit: Annotated[int, count("Steps after which episodes are cut.")] = 1000,
     evaluate_every: Annotated[
-        int, typer.Option(help="Test the greedy policy after so many steps; 0 for never.")
+        int, count("Test the greedy policy after so many steps; 0 for never.", least=0)
     ] = 0,
     tensorboard: Annotated[
         Path | None, typer.Option(help="Folder for event files that TensorBoard reads.")
     ] = None,
     memory: Annotated[
-        float | None, typer.Option(help="Most bytes of a table, as 2e9; half of what is free.")
+        int | None, count("Most bytes of a table, as 2e9; half of what is free.")
     ] = None,
     resume: Annotated[bool, typer.Option(help="Continue the runs in the folder.")] = False,
     json: AsJson = False,
@@ -63,8 +65,6 @@ def learn(
 
     Runs are saved as they go, so that one that was stopped can be resumed.
     """
-    if not 1 <= steps < math.inf or seeds < 1:
-        raise UsageError("--steps and --seeds must be positive numbers")
     found = read_model(model, parameters)
     settings = {
         "preset": preset,
@@ -72,18 +72,22 @@ def learn(
         "exploration": exploration,
         "episode_limit": episode_limit,
         "evaluate_every": evaluate_every,
-        **_for_tables(algorithm, quantum=quantum, memory=memory and int(memory)),
+        **_for_tables(algorithm, quantum=quantum, memory=memory),
     }
     if resume:
         learners = _resumed(out, found)
     else:
         learners = _fresh(out, found, algorithm, list(range(seeds)), settings)
-    _run(out, learners, int(steps), tensorboard)
+    again = shlex.join(["recurl", "learn", model, *(parameters or ()), "--out", str(out)])
+    with farewell(lambda: _stopped(out, learners, f"{again} --steps {steps} --resume")):
+        _run(out, learners, steps, tensorboard)
     rows = [_row(learner) for learner in learners]
     if json:
         print_json({"model": found.name, "out": str(out), "runs": rows})
     else:
         show(_table(rows), *_warnings(rows))
+        tables = algorithm not in runs.DEEP
+        typer.echo(_next(out, f"{again} --steps {2 * steps} --resume", tables=tables))
 
 
 def _for_tables(algorithm: str, **given: Any) -> dict[str, Any]:
@@ -126,28 +130,61 @@ def _resumed(out: Path, model: RMDP) -> list[Learner]:
 
 def _run(out: Path, learners: list[Learner], steps: int, board: Path | None) -> None:
     """Learn up to so many steps, on all cores, and save."""
-    from recurl.cli.progress import Waiting
+    from recurl.progress import Progress
 
-    learners[0].learn(min(1, steps - learners[0].steps))  # compiles before the threads ask for it
-    with (
-        Waiting(f"learning, {len(learners)} runs", total=steps * len(learners)) as waiting,
-        ThreadPoolExecutor(os.cpu_count()) as pool,
-    ):
-        jobs = [pool.submit(partial(_run_one, out, one, steps, board)) for one in learners]
-        for job in jobs:
-            job.result()
-            waiting.update(sum(one.steps for one in learners))
+    stop = threading.Event()
+    jobs = [partial(_run_one, out, one, steps, board, stop) for one in learners]
+    runs_text = f" with {counted(len(learners), 'seed')}" if len(learners) > 1 else ""
+    text, total = f"learning {learners[0].subject}{runs_text}", steps * len(learners)
+    with Progress(text, total, "steps") as progress:
+
+        def look() -> None:
+            progress.update(sum(one.steps for one in learners), _latest(learners))
+
+        # The first one compiles before the threads ask for it all at once.
+        in_threads([partial(learners[0].learn, min(1, steps - learners[0].steps))], 1)
+        in_threads(jobs, os.cpu_count() or 1, stop=stop, look=look)
 
 
-def _run_one(out: Path, learner: Learner, steps: int, board: Path | None) -> None:
+def _latest(learners: list[Learner]) -> str:
+    """The latest return of the run that is the furthest of those still learning."""
+    running = [one for one in learners if one.steps] or learners
+    return max(running, key=lambda one: one.steps).latest()
+
+
+def _run_one(
+    out: Path, learner: Learner, steps: int, board: Path | None, stop: threading.Event
+) -> None:
     from recurl.learn.tensorboard import TensorBoard
 
     path = runs.seed_file(out, learner.settings.seed)
     events = None if board is None else TensorBoard(board / path.stem)
-    try:
-        learner.learn(max(0, steps - learner.steps), events, checkpoint=path)
-    finally:
-        learner.save(path)  # what was learned up to a limit is kept too
+    left = max(0, steps - learner.steps)
+    learner.learn(left, events, checkpoint=path, stopping=stop.is_set)
+
+
+def _stopped(out: Path, learners: list[Learner], again: str) -> str:
+    """What was learned when a run is interrupted, and how to go on."""
+    least, most = (f(one.steps for one in learners) for f in (min, max))
+    steps = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    saved = [one for one in learners if runs.seed_file(out, one.settings.seed).is_file()]
+    where = f"Saved in {out}." if saved else "Nothing was saved yet."
+    return f"Stopped after {steps} steps. {where} Continue: {again}"
+
+
+def _next(out: Path, more: str, *, tables: bool) -> str:
+    """What can be done with the runs, as commands."""
+    folder = shlex.quote(str(out))
+    ways = [
+        (f"recurl evaluate {folder}", "exact worth of the policies"),
+        (f"recurl explain {folder}", "what they do where"),
+        (f"recurl report {folder}", "curves and a table"),
+        (more, "learn on"),
+    ]
+    shown = [way for way in ways if tables or "explain" not in way[0]]
+    width = max(len(command) for command, _ in shown)
+    lines = [f"  {command:{width}}  # {why}" for command, why in shown]
+    return "\n".join(["", "Next:", *lines])
 
 
 def _row(learner: Learner) -> dict[str, Any]:
@@ -159,14 +196,19 @@ def _row(learner: Learner) -> dict[str, Any]:
         "cut": engine.cut,
         "contexts": engine.n_contexts,
         "greedy": score.mean,
+        "margin": score.margin(learner.settings.evaluate_episodes),
         "unfinished": score.cut,
     }
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    texts = [[f"{v:,}" if isinstance(v, int) else f"{v:.6g}" for v in row.values()] for row in rows]
-    heads = ("seed", "steps", "episodes", "cut", "contexts", "greedy policy")
-    return table(*heads, rows=[line[: len(heads)] for line in texts], numbers=heads)
+    counts = ("seed", "steps", "episodes", "cut", "contexts")
+    texts = [
+        [*(f"{row[name]:,}" for name in counts), sampled(row["greedy"], row["margin"])]
+        for row in rows
+    ]
+    heads = (*counts, "greedy policy")
+    return table(*heads, rows=texts, numbers=heads)
 
 
 def _warnings(rows: list[dict[str, Any]]) -> list[str]:

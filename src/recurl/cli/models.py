@@ -39,9 +39,9 @@ def read_model(name: str, parameters: Sequence[str] | None = None) -> RMDP:
         <RMDP cloud: 3 components, 20 vertices, 1-exit, recursive>
     """
     from recurl import zoo
-    from recurl.cli.progress import Waiting
+    from recurl.progress import Progress
 
-    with Waiting(f"making {name}"):
+    with Progress(f"making {name}"):
         if name in zoo.names():
             return _made(name, parameters or ())
         if not _looks_like_file(name):

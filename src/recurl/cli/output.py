@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -94,6 +95,21 @@ def counted(count: int, what: str, many: str = "") -> str:
         ('1 box', '1,200 vertices')
     """
     return f"{count:,} {what if count == 1 else many or what + 's'}"
+
+
+def this_command() -> str:
+    """The command line of this process, as it can be pasted."""
+    return shlex.join(["recurl", *sys.argv[1:]])
+
+
+def sampled(mean: float, margin: float) -> str:
+    """A mean of samples as what it is: with half the width of its 95 % interval.
+
+    Example:
+        >>> sampled(-5.336, 0.0412)
+        '-5.336 ± 0.041 (sampled, 95 %)'
+    """
+    return f"{mean:.6g} ± {margin:.2g} (sampled, 95 %)"
 
 
 def writable(*paths: Path | None) -> None:

@@ -10,11 +10,14 @@ import typer
 
 from recurl.cli.choices import choice_table, choices
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.output import AsJson, UsageError, print_json, show, writable
+from recurl.cli.numbers import Seed, count, real
+from recurl.cli.output import AsJson, UsageError, print_json, show, this_command, writable
+from recurl.interrupts import farewell
 
 if TYPE_CHECKING:
     from recurl.learn.pac.drift import Drift
     from recurl.learn.pac.guarantee import Guarantee
+    from recurl.progress import Progress
 
 EXAMPLES = """\
   recurl pac cloud exits=1 --epsilon 0.05 --delta 0.01
@@ -31,34 +34,32 @@ def pac(
     model: ModelName,
     parameters: Parameters = None,
     *,
-    epsilon: Annotated[float, typer.Option(help="Precision of the value.")] = 0.1,
-    delta: Annotated[float, typer.Option(help="Probability of being wrong.")] = 0.05,
+    epsilon: Annotated[float, real("Precision of the value.", above=0)] = 0.1,
+    delta: Annotated[float, real("Probability of being wrong.", above=0, below=1)] = 0.05,
     method: Annotated[str, typer.Option(help="'adaptive' or 'plan'.")] = "adaptive",
     intervals: Annotated[
         str, typer.Option(help="'clopper-pearson', 'bernstein' or 'weissman'.")
     ] = "clopper-pearson",
     steps: Annotated[
-        float | None, typer.Option(help="Bound on the expected steps to leave a component.")
+        float | None, real("Bound on the expected steps to leave a component.", least=1)
     ] = None,
     reward_bound: Annotated[
-        float | None, typer.Option(help="Bound on rewards, in absolute value.")
+        float | None, real("Bound on rewards, in absolute value.", least=0)
     ] = None,
-    discount: Annotated[float | None, typer.Option(help="Discount of each step.")] = None,
+    discount: Annotated[float | None, real("Discount of each step.", above=0, below=1)] = None,
     drift: Annotated[
         str | None, typer.Option(help="c_o,mu,b: assumptions without a discount.")
     ] = None,
     access: Annotated[
         str, typer.Option(help="'model', or as an environment: 'generative' or 'episodes'.")
     ] = "model",
-    support: Annotated[
-        int | None, typer.Option(help="Most outcomes of a pair of an environment.")
-    ] = None,
-    starts: Annotated[int | None, typer.Option(help="Most starts of an environment.")] = None,
+    support: Annotated[int | None, count("Most outcomes of a pair of an environment.")] = None,
+    starts: Annotated[int | None, count("Most starts of an environment.")] = None,
     counts: Annotated[
         Path | None, typer.Option(help="File for the counts; goes on from it if it exists.")
     ] = None,
-    most: Annotated[float | None, typer.Option(help="Samples after which to stop.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    most: Annotated[int | None, count("Samples after which to stop.")] = None,
+    seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
     """Learn the optimum from samples, with a guarantee.
@@ -68,13 +69,12 @@ def pac(
     The model is only drawn from. With --access it is an environment of which nothing is known
     but --steps, --reward-bound and --support. With --counts, sampling that was stopped goes on.
     """
-    from recurl.cli.progress import Waiting
     from recurl.env.model_env import ModelEnv
     from recurl.learn.pac.learner import PACLearner
+    from recurl.progress import Progress
 
     writable(counts)
     found = read_model(model, parameters)
-    limit = None if most is None else int(most)
     try:
         learner = PACLearner(
             epsilon,
@@ -91,16 +91,25 @@ def pac(
             seed=seed,
         )
         source = found if access == "model" else ModelEnv(found)
-        with Waiting(f"learning {found.name}") as waiting, warnings.catch_warnings():
+        progress = Progress(f"learning {found.name}")
+        with farewell(lambda: _stopped(progress, counts)), progress, warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # they are in the statement
-            callback = waiting.interval
-            learned = learner.learn(source, most=limit, checkpoint=counts, callback=callback)
+            callback = progress.interval
+            learned = learner.learn(source, most=most, checkpoint=counts, callback=callback)
     except ValueError as error:
         raise UsageError(str(error)) from error
     if json:
         print_json(_data(learned))
     else:
         show(learned.statement, *choice_table(learned.policy))
+
+
+def _stopped(progress: Progress, counts: Path | None) -> str:
+    """What was learned when sampling is interrupted, and how to go on."""
+    where = "Nothing was saved: --counts FILE keeps the samples."
+    if counts is not None and counts.is_file():
+        where = f"Saved in {counts}. Continue: {this_command()}"
+    return f"Stopped while {progress.line()}. {where}"
 
 
 def _drift(text: str | None) -> Drift | None:

@@ -28,9 +28,9 @@ def report(
     DIR was written by `recurl reproduce`, `recurl experiment` or `recurl learn`, or holds such
     folders. Runs of `recurl learn` on the same model are compared in one panel.
     """
-    from recurl.cli.progress import Waiting
     from recurl.experiment.found import find_studies
+    from recurl.progress import Progress
 
-    with Waiting("reading the runs"):
+    with Progress("reading the runs"):
         studies = find_studies(folders)
     write_and_show(studies, out or folders[0], json=json)

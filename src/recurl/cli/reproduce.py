@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from recurl.cli.experiment import Workers, run_and_report
-from recurl.cli.output import AsJson, UsageError
+from recurl.cli.numbers import count
+from recurl.cli.output import AsJson
 
 EXAMPLES = """\
   recurl reproduce cloud
@@ -22,7 +23,9 @@ def reproduce(
         str, typer.Argument(metavar="WHICH", help="cloud, spelunking, palindrome or all.")
     ] = "all",
     *,
-    seeds: Annotated[int | None, typer.Option(help="Runs of each method; 10 if not given.")] = None,
+    seeds: Annotated[
+        int | None, count("Runs of each method; 10 if not given.", most=100_000)
+    ] = None,
     quick: Annotated[bool, typer.Option(help="3 seeds, and palindrome cut short.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder; 'reproduced', or 'reproduced-quick'.")
@@ -37,8 +40,6 @@ def reproduce(
     from recurl.errors import UnknownNameError
     from recurl.experiment.paper import PAPER, paper_experiments
 
-    if seeds is not None and seeds < 1:
-        raise UsageError("--seeds must be positive")
     if which != "all" and which not in PAPER:
         raise UnknownNameError("experiment", which, [*PAPER, "all"])
     made = paper_experiments(seeds, quick)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.output import AsJson, UsageError, counted, facts, print_json, show
+from recurl.cli.numbers import Seed, count
+from recurl.cli.output import AsJson, UsageError, counted, facts, print_json, sampled, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,8 +34,6 @@ TRACE_STEPS = 100
 DEEPEST = 20
 """Stack height up to which traces are indented."""
 
-LARGEST = 2**62
-
 
 def simulate(
     model: ModelName,
@@ -43,14 +42,10 @@ def simulate(
     policy: Annotated[
         str, typer.Option(help="A policy file, or 'uniform': every action equally likely.")
     ] = UNIFORM,
-    episodes: Annotated[
-        int, typer.Option(min=1, max=LARGEST, help="How many episodes to run.")
-    ] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST, help="Seed of all randomness.")] = 0,
-    step_limit: Annotated[
-        int, typer.Option(min=1, max=LARGEST, help="Steps after which an episode is cut.")
-    ] = 1_000_000,
-    trace: Annotated[int, typer.Option(min=0, help="Episodes to show step by step.")] = 0,
+    episodes: Annotated[int, count("How many episodes to run.", most=10**9)] = 10_000,
+    seed: Seed = 0,
+    step_limit: Annotated[int, count("Steps after which an episode is cut.")] = 1_000_000,
+    trace: Annotated[int, count("Episodes to show step by step.", least=0, most=10**6)] = 0,
     json: AsJson = False,
 ) -> None:
     """Run episodes under a policy.
@@ -58,12 +53,12 @@ def simulate(
     Says what they earned, how long they were and how deep the stack grew. The same seed
     gives the same result to the bit.
     """
-    from recurl.cli.progress import Waiting
+    from recurl.progress import Progress
     from recurl.simulation.rollout import simulate as run
 
     found = read_model(model, parameters)
     chosen = _policy(found, policy)
-    with Waiting(f"simulating {found.name}", total=episodes) as waiting:
+    with Progress(f"simulating {found.name}", episodes, "episodes") as progress:
         result = run(
             found,
             chosen,
@@ -71,7 +66,7 @@ def simulate(
             seed=seed,
             step_limit=step_limit,
             traces=trace,
-            callback=waiting.update,
+            callback=progress.update,
         )
     settings = {"episodes": episodes, "seed": seed, "step_limit": step_limit}
     if json:
@@ -124,10 +119,9 @@ def _trace_data(trace: Trace) -> list[dict[str, Any]]:
 def _print(model: RMDP, policy: str, result: Simulation) -> None:
     for number, trace in enumerate(result.traces):
         show(f"episode {number}: {counted(len(trace), 'step')}", *_trace_lines(trace), "")
-    error = f"{1.96 * result.standard_error:.2g}"
     rows = [
         (model.name, f"{counted(len(result.returns), 'episode')}, policy {policy}"),
-        ("return", f"{result.mean:.6g} +- {error} (95%), {_range(result.returns)}"),
+        ("return", f"{sampled(result.mean, result.margin)}, {_range(result.returns)}"),
         ("length", f"{result.lengths.mean():.6g}, {_range(result.lengths)}"),
         ("depth", f"{result.depths.mean():.6g}, {_range(result.depths)}"),
     ]

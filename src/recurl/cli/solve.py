@@ -9,7 +9,8 @@ import typer
 
 from recurl.cli.choices import choice_table, choices
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.output import AsJson, UsageError, facts, print_json, show, writable
+from recurl.cli.numbers import real
+from recurl.cli.output import AsJson, facts, print_json, show, writable
 from recurl.errors import RecurlError
 
 if TYPE_CHECKING:
@@ -31,13 +32,13 @@ def solve(
     parameters: Parameters = None,
     *,
     method: Annotated[str, typer.Option(help="How to solve; 'auto' picks.")] = "auto",
-    epsilon: Annotated[float, typer.Option(help="Width of the interval to reach.")] = 1e-6,
+    epsilon: Annotated[float, real("Width of the interval to reach.", above=0)] = 1e-6,
     objective: Annotated[str, typer.Option(help="'max' or 'min'.")] = "max",
     of: Annotated[
         str, typer.Option(help="Expected 'reward' or 'steps', or the probability of 'exit:NAME'.")
     ] = "reward",
     at_least: Annotated[
-        float | None, typer.Option(help="Stop when it is clear whether the optimum reaches this.")
+        float | None, real("Stop when it is clear whether the optimum reaches this.")
     ] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="File for the evidence that `recurl verify` checks.")
@@ -50,14 +51,12 @@ def solve(
     The policy shown attains the lower end of the interval (of costs, with --objective min, the
     upper end).
     """
-    from recurl.cli.progress import Waiting
+    from recurl.progress import Progress
     from recurl.solving.api import solve as run
 
-    if not epsilon > 0:
-        raise UsageError(f"--epsilon must be positive, not {epsilon:g}")
     writable(certificate, policy)
     found = read_model(model, parameters)
-    with Waiting(f"solving {found.name}") as waiting:
+    with Progress(f"solving {found.name}") as progress:
         solution = run(
             found,
             method,
@@ -65,10 +64,10 @@ def solve(
             objective=objective,
             of=of,
             at_least=at_least,
-            callback=waiting.interval,
+            callback=progress.interval,
         )
     if certificate is not None:
-        with Waiting("making the certificate"):
+        with Progress("making the certificate"):
             solution.certificate.save(certificate)
     if policy is not None:
         _policy_of(solution).save(policy)

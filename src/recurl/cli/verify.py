@@ -31,15 +31,15 @@ def verify(
     All its inequalities are checked in exact arithmetic. The exit code is 0 if the
     certificate proves what it claims, and 1 if not.
     """
-    from recurl.cli.progress import Waiting
     from recurl.model.certificate import Certificate
+    from recurl.progress import Progress
     from recurl.verification import verify as run
 
     if not certificate.is_file():
         raise UsageError(f"{certificate}: there is no such file (the certificate comes last)")
     found = read_model(model, parameters)
     try:
-        with Waiting(f"verifying {certificate}"):
+        with Progress(f"verifying {certificate}"):
             verdict = run(found, Certificate.load(certificate))
     except CertificateError as error:
         if not json:

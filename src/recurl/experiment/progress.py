@@ -1,20 +1,18 @@
-"""Progress on a terminal, per run and overall; elsewhere a line per finished run."""
+"""Progress of many runs: how far they are, and how long the rest will take."""
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from recurl.experiment.runner import Watch
+from recurl.progress import Progress, clock_text, is_live
 
 if TYPE_CHECKING:
     from recurl.experiment.record import Record
     from recurl.experiment.settings import Run
-
-REFRESH = 0.2
 
 
 class Estimate:
@@ -90,34 +88,20 @@ def _kind(run: Run) -> tuple[str, str]:
     return run.experiment.name, run.method.name
 
 
-def clock_text(seconds: float | None) -> str:
-    """Seconds for people.
-
-    Example:
-        >>> clock_text(75), clock_text(None), clock_text(7500)
-        ('1:15', 'not known yet', '2:05:00')
-    """
-    if seconds is None:
-        return "not known yet"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 class Display(Watch):
-    """Shows runs on stderr: bars on a terminal, else a line for each run that ends.
+    """Shows runs on stderr: a line about all of them, and one for each run that ends.
 
-    Use it as a context: ``with Display() as watch: run_experiments(..., watch=watch)``.
+    On a terminal runs that end well are not listed. Use it as a context:
+    ``with Display() as watch: run_experiments(..., watch=watch)``.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._bars: Any = None
-        self._tasks: dict[tuple[str, str, int], Any] = {}
         self._clock: dict[tuple[str, str, int], tuple[float, int]] = {}
-        self._shown = 0.0
+        self._progress = Progress("running experiments")
 
     def __enter__(self) -> Self:
+        self._progress.__enter__()
         return self
 
     def __exit__(
@@ -126,8 +110,7 @@ class Display(Watch):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._bars is not None:
-            self._bars.stop()
+        self._progress.__exit__(kind, error, trace)
 
     def begin(self, todo: list[Run], done: int, workers: int) -> None:
         """Show how much there is to do."""
@@ -135,62 +118,34 @@ class Display(Watch):
         self._failed = 0
         if done:
             self.say(f"{done} of {done + len(todo)} runs are done already")
-        if todo and sys.stderr.isatty():
-            self._open()
-
-    def _open(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        self._bars = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TextColumn("{task.fields[note]}", markup=False),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._all = self._bars.add_task(f"{self._count} runs", total=1.0, note="")
-        self._bars.start()
+        self._progress.left = self._estimate.seconds
+        self._progress.total, self._progress.unit = 100, "%"
 
     def advance(self, run: Run, steps: int, latest: float) -> None:
-        """Move the bar of a run, and that of all."""
+        """Note where a run stands."""
         now = time.perf_counter()
         with self._lock:
             begun, first = self._clock.setdefault(_key(run), (now, steps))
             self._estimate.note(run, steps, now - begun, first)
-            if self._bars is not None and now - self._shown > REFRESH:
-                self._shown = now
-                self._draw(run, steps, latest)
-
-    def _draw(self, run: Run, steps: int, latest: float) -> None:
-        key = _key(run)
-        if key not in self._tasks:
             name = f"{run.experiment.name} {run.name}"
-            self._tasks[key] = self._bars.add_task(name, total=run.experiment.steps, note="")
-        note = f"{steps:,} steps, latest test {latest:.4g}"
-        self._bars.update(self._tasks[key], completed=steps, note=note)
-        self._draw_all()
+            self._note(f"{name} at {steps:,} steps, latest test {latest:.4g} (sampled)")
 
-    def _draw_all(self) -> None:
+    def _note(self, text: str = "") -> None:
         failed = f", {self._failed} failed" if self._failed else ""
-        left = clock_text(self._estimate.seconds())
-        note = f"{self._ended} of {self._count} done{failed}, time left {left}"
-        self._bars.update(self._all, completed=self._estimate.share, note=note)
+        ended = f"{self._ended} of {self._count} runs done{failed}"
+        note = f"{ended}; {text}" if text else ended
+        self._progress.update(round(100 * self._estimate.share), note)
 
     def finish(self, run: Run, record: Record) -> None:
-        """Take away the bar of a run, and say how it ended where there are no bars."""
+        """Say how a run ended: on a terminal only if it failed."""
         with self._lock:
             self._ended += 1
             self._failed += record.failed
             if record.failed:  # it may have failed before its first step, and others like it will
                 self._estimate.note(run, run.experiment.steps, 0.0)
             self._estimate.complete(run)
-            if self._bars is not None and _key(run) in self._tasks:
-                self._bars.remove_task(self._tasks.pop(_key(run)))
-            if self._bars is not None:
-                self._draw_all()
-            if self._bars is None or record.failed:
+            self._note()
+            if record.failed or not is_live():
                 self.say(self._line(run, record))
 
     def _line(self, run: Run, record: Record) -> str:
@@ -203,8 +158,5 @@ class Display(Watch):
         return f"{head}: policy worth {value}, {record.seconds:.1f} s; time left {left}"
 
     def say(self, text: str) -> None:
-        """Print a line, above the bars if there are some."""
-        if self._bars is not None:
-            self._bars.console.print(text, markup=False, highlight=False)
-        else:
-            print(text, file=sys.stderr, flush=True)
+        """Print a line, above the one that changes."""
+        self._progress.say(text)

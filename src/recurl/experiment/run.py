@@ -57,7 +57,7 @@ def execute(
         run: Which run.
         model: Its model.
         files: Where its files are.
-        stopping: Whether it should stop; asked after every test.
+        stopping: Whether it should stop; asked several times a second.
         report: Told how it goes.
         tell: Told if it cannot be continued from where it was stopped.
     """
@@ -104,17 +104,16 @@ class _Worker:
     def finish(self, stopping: Callable[[], bool], report: Report) -> bool:
         """Learn to the end; False if it was told to stop, with all that was learned saved."""
         learner, end = self.learner, self.run.experiment.steps
-        if not learner.steps and learner.settings.evaluate_every:
+        if not learner.steps and not len(learner.curve) and learner.settings.evaluate_every:
             learner.curve.add(learner.test())
 
-        def look(_: Any) -> bool:
+        def look(_: Any) -> None:
             latest = learner.curve.last.mean if len(learner.curve) else math.nan
             report(learner.steps, latest)
             if time.perf_counter() - self.saved > CHECKPOINT_SECONDS:
                 self.save()
-            return not stopping()
 
-        learner.learn(max(0, end - learner.steps), look)
+        learner.learn(max(0, end - learner.steps), look, stopping=stopping)
         if learner.steps < end:
             self.save()
         self.took = self.seconds

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from recurl.experiment.record import Files, Record, is_done, read_record
 from recurl.experiment.run import execute
 from recurl.experiment.study import begin_study
+from recurl.interrupts import in_threads
 
 if TYPE_CHECKING:
     from recurl.experiment.settings import Experiment, Run
     from recurl.model.rmdp import RMDP
-
-LOOK = 0.2
-"""Seconds between looks at the keyboard."""
 
 
 class Watch:
@@ -80,7 +78,8 @@ def run_experiments(
     todo.sort(key=lambda job: job.run.seed)
     count = workers or os.cpu_count() or 1
     watch.begin([job.run for job in todo], len(jobs) - len(todo), count)
-    _run_in_threads(todo, count, watch)
+    stop = threading.Event()
+    in_threads([partial(_do, job, stop, watch) for job in todo], count, stop=stop)
     return [read_record(job.files.record) for job in jobs]
 
 
@@ -92,21 +91,6 @@ def _jobs(experiment: Experiment, out: Path) -> list[_Job]:
 
 def _is_done(job: _Job, watch: Watch) -> bool:
     return is_done(job.files.record, job.run, job.model.fingerprint, watch.say)
-
-
-def _run_in_threads(todo: list[_Job], workers: int, watch: Watch) -> None:
-    stop = threading.Event()
-    pool = ThreadPoolExecutor(workers)
-    waiting: set[Future[None]] = {pool.submit(_do, job, stop, watch) for job in todo}
-    try:
-        while waiting:
-            finished, waiting = wait(waiting, timeout=LOOK, return_when=FIRST_COMPLETED)
-            for job in finished:
-                job.result()
-    finally:
-        # Reached by an interrupt too: those that run save themselves, those that wait are dropped.
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _do(job: _Job, stop: threading.Event, watch: Watch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -32,6 +33,15 @@ class Score(NamedTuple):
     episodes: float
     training_mean: float
     contexts: float
+
+    def margin(self, episodes: int) -> float:
+        """Half the width of the 95 % interval around the mean, from so many test episodes.
+
+        Example:
+            >>> Score(100, -5.0, 1.0, 7.0, 0.0, 20, -6.0, 3).margin(50)
+            0.28
+        """
+        return 1.96 * self.deviation / math.sqrt(episodes - 1) if episodes > 1 else math.inf
 
 
 class Curve:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recurl.compilation import compiled_aside
 from recurl.errors import LimitError
 from recurl.learn import kernel
 from recurl.learn.checkpoint import expect
@@ -82,6 +83,8 @@ def new_run(seed: int, exits: int, logged: int) -> Run:
 class ModelEngine:
     """A learner's work on a model."""
 
+    _compiled = False
+
     def __init__(self, model: RMDP, settings: Settings, flat: bool) -> None:
         self.model, self.settings, self.flat = model, settings, flat
         row = looks(model, settings.observation, flat=flat)
@@ -112,10 +115,15 @@ class ModelEngine:
         """Context in which an episode begins."""
         return 0
 
+    @property
+    def tally(self) -> tuple[int, float]:
+        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
+        return self.episodes - int(self.run.place[kernel.REPORTED]), float(self.run.sums[1])
+
     def training_mean(self) -> float:
         """Mean return of the episodes that ended since this was last asked; nan if none did."""
-        ended = self.episodes - int(self.run.place[kernel.REPORTED])
-        total, self.run.sums[1] = float(self.run.sums[1]), 0.0
+        ended, total = self.tally
+        self.run.sums[1] = 0.0
         self.run.place[kernel.REPORTED] = self.episodes
         return total / ended if ended else float("nan")
 
@@ -126,9 +134,11 @@ class ModelEngine:
             LimitError: Memory is full, or values are not finite; everything learned is kept.
         """
         end = self.steps + steps
+        if not self._compiled:
+            compiled_aside(lambda: self._learn_steps(0))
+            self._compiled = True
         while self.steps < end:
-            left = end - self.steps
-            reason = kernel.learn_steps(self.world, self.table.contexts, self.run, self.rule, left)
+            reason = self._learn_steps(end - self.steps)
             if reason == kernel.DIVERGED:
                 raise LimitError(
                     f"the Q-values of {self.model.name} are no longer finite after {self.steps} "
@@ -136,6 +146,9 @@ class ModelEngine:
                 )
             if reason == kernel.ROOM:
                 self._make_room()
+
+    def _learn_steps(self, steps: int) -> int:
+        return kernel.learn_steps(self.world, self.table.contexts, self.run, self.rule, steps)
 
     def _make_room(self) -> None:
         if int(self.run.place[kernel.HEIGHT]) == len(self.run.boxes):

@@ -180,6 +180,11 @@ class ForeignEngine:
         """Context in which an episode begins."""
         return 0
 
+    @property
+    def tally(self) -> tuple[int, float]:
+        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
+        return self._ended, self._returns
+
     def training_mean(self) -> float:
         """Mean return of the episodes that ended since this was last asked; nan if none did."""
         mean = self._returns / self._ended if self._ended else math.nan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -13,6 +14,7 @@ import msgspec
 import numpy as np
 
 from recurl.errors import CheckpointError, LimitError
+from recurl.interrupts import deferred, requested
 from recurl.learn.checkpoint import (
     checkpoint_bytes,
     read_checkpoint,
@@ -21,8 +23,8 @@ from recurl.learn.checkpoint import (
 )
 from recurl.learn.curve import Curve, Score
 from recurl.learn.prediction import Predictor
-from recurl.learn.progress import Progress
 from recurl.model.rmdp import RMDP
+from recurl.progress import Progress
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 Callback = Callable[[Any], bool | None]
 """Called with the learner after each test, or each chunk of steps; False ends the run."""
+
+SLICE_SECONDS = 0.1
+"""Time between two looks at whether a run should stop, about."""
 
 
 class Engine(Protocol):
@@ -54,6 +59,10 @@ class Engine(Protocol):
 
     def advance(self, steps: int) -> None:
         """Take steps, learning."""
+
+    @property
+    def tally(self) -> tuple[int, float]:
+        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
 
     def training_mean(self) -> float:
         """Mean return of the episodes that ended since this was last asked; nan if none did."""
@@ -92,6 +101,9 @@ class Learner(ABC):
     settings: Any
     engine: Any
     curve: Curve
+    _slice = 64
+    _tally = (0, 0.0)
+    _latest = ""
 
     @abstractmethod
     def _set_up(self, model_or_env: Any, settings: Any, evaluation_env: Any = None) -> None:
@@ -104,9 +116,27 @@ class Learner(ABC):
         return model
 
     @property
+    def subject(self) -> str:
+        """Name of the model, or of the kind of environment, that is learned in."""
+        return self.model.name if self.model is not None else "an environment"
+
+    @property
     def steps(self) -> int:
         """Steps learned so far."""
         return int(self.engine.steps)
+
+    def latest(self) -> str:
+        """The latest return in words: of the last test, or of the last episodes of training."""
+        if len(self.curve):
+            last, episodes = self.curve.last, self.settings.evaluate_episodes
+            return f"greedy return {last.mean:.4g} ± {last.margin(episodes):.2g} (sampled)"
+        ended, returns = self.engine.tally
+        before, total = self._tally
+        self._tally = ended, returns
+        if ended <= before:
+            return self._latest
+        self._latest = f"return while learning {(returns - total) / (ended - before):.4g}"
+        return self._latest
 
     def learn(
         self,
@@ -115,43 +145,56 @@ class Learner(ABC):
         progress_bar: bool = False,
         *,
         checkpoint: str | os.PathLike[str] | None = None,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> Self:
         """Learn for so many steps more.
 
-        Steps may be divided among calls in any way: the result is the same to the bit.
+        Steps may be divided among calls in any way: the result is the same to the bit. Ctrl-C ends
+        the run between two steps, and the learner can go on from there.
 
         Args:
             total_timesteps: How many steps.
             callback: Called with the learner after each test, or every so many steps where there
                 is none (``chunk``); False ends the run.
             progress_bar: Show a bar with steps per second and the latest test.
-            checkpoint: File to save the run to, as often as the callback is called.
+            checkpoint: File to save the run to, as often as the callback is called and at the end.
+            stopping: Asked several times a second; True ends the run.
 
         Raises:
-            LimitError: Memory is full, or values are not finite; everything learned is kept, and
-                saved if there is a checkpoint.
+            KeyboardInterrupt: After Ctrl-C; everything learned is kept, and saved if there is a
+                checkpoint.
+            LimitError: Memory is full, or values are not finite; likewise.
         """
-        end = self.steps + int(total_timesteps)
-        with Progress(self, end, shown=progress_bar) as progress:
-            while self.steps < end:
-                self._advance(self._next_stop(end) - self.steps, checkpoint)
-                if self._is_test_due():
-                    self.curve.add(self.test())
-                progress.update()
-                if checkpoint is not None:
-                    self.save(checkpoint)
-                if callback is not None and callback(self) is False:
-                    break
+        end, save = self.steps + int(total_timesteps), _Saving(self, checkpoint)
+        progress = Progress(f"learning {self.subject}", end, "steps", shown=progress_bar)
+        with deferred(), progress:
+            try:
+                while self.steps < end and not stopping() and not requested():
+                    stop = self._next_stop(end)
+                    self._advance(stop - self.steps)
+                    progress.update(self.steps, self.latest())
+                    if self.steps < stop:
+                        continue
+                    if self._is_test_due():
+                        self.curve.add(self.test())
+                    save()
+                    if callback is not None and callback(self) is False:
+                        break
+            except LimitError:
+                save()
+                raise
+            save()
         return self
 
-    def _advance(self, steps: int, checkpoint: str | os.PathLike[str] | None) -> None:
-        """Take steps; what a limit leaves is saved, though no stop is reached."""
-        try:
-            self.engine.advance(steps)
-        except LimitError:
-            if checkpoint is not None:
-                self.save(checkpoint)
-            raise
+    def _advance(self, steps: int) -> None:
+        """Take at most so many steps, and only as many as take a moment."""
+        few, began = min(steps, self._slice), time.perf_counter()
+        self.engine.advance(few)
+        took = time.perf_counter() - began
+        if took < SLICE_SECONDS / 2 and few == self._slice:
+            self._slice *= 2
+        elif took > SLICE_SECONDS:
+            self._slice = max(1, self._slice // 2)
 
     def _next_stop(self, end: int) -> int:
         every = self.settings.evaluate_every or self.chunk
@@ -268,3 +311,15 @@ class Learner(ABC):
 
 def _unpickled(kind: type[Learner], data: bytes, subject: Any) -> Learner:
     return kind._restored(io.BytesIO(data), subject, None)
+
+
+class _Saving:
+    """Saves a run to a file, if there is one, unless it stands where it was saved last."""
+
+    def __init__(self, learner: Learner, path: str | os.PathLike[str] | None) -> None:
+        self._learner, self._path, self._saved = learner, path, -1
+
+    def __call__(self) -> None:
+        if self._path is not None and self._saved != self._learner.steps:
+            self._learner.save(self._path)
+            self._saved = self._learner.steps

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
+from recurl.interrupts import in_threads
 from recurl.learn.learner import Learner
 from recurl.learn.tabular import RecursiveQLearning
 from recurl.model.rmdp import RMDP
@@ -33,6 +35,9 @@ def learn_many(
         threads: How many run at once; all cores if not given.
         **settings: What the algorithm takes, but for the seed.
 
+    Raises:
+        KeyboardInterrupt: After Ctrl-C, when the runs have ended between two of their steps.
+
     Example:
         >>> import recurl
         >>> runs = learn_many(recurl.zoo.cloud(), 3, 1000, episode_limit=200)
@@ -41,11 +46,12 @@ def learn_many(
     """
     numbers = range(seeds) if isinstance(seeds, int) else seeds
     learners = [algorithm(model, seed=seed, **settings) for seed in numbers]
-    workers = threads or os.cpu_count() or 1
-    if learners:
-        learners[0].learn(1)  # compiles, where it must, before the threads ask for it all at once
-    with ThreadPoolExecutor(workers) as pool:
-        jobs = [pool.submit(one.learn, int(total_timesteps) - one.steps) for one in learners]
-        for job in jobs:
-            job.result()
+    stop = threading.Event()
+    # The first one compiles, where it must, before the threads ask for it all at once.
+    in_threads([partial(one.learn, 1) for one in learners[:1]], 1)
+    jobs = [
+        partial(one.learn, int(total_timesteps) - one.steps, stopping=stop.is_set)
+        for one in learners
+    ]
+    in_threads(jobs, threads or os.cpu_count() or 1, stop=stop)
     return learners

@@ -54,12 +54,17 @@ class Simulation:
         count = len(self.returns)
         return float(self.returns.std(ddof=1) / math.sqrt(count)) if count > 1 else math.inf
 
+    @property
+    def margin(self) -> float:
+        """Half the width of the 95 % interval around the mean."""
+        return 1.96 * self.standard_error
+
     def __str__(self) -> str:
         count, cut = len(self.returns), int(self.truncated.sum())
         tail = f"; {cut} cut at the step limit, their rewards counted so far" if cut else ""
         return (
-            f"{count} episodes: mean return {self.mean:.6g} (standard error "
-            f"{self.standard_error:.2g}), mean length {self.lengths.mean():.6g}, "
+            f"{count} episodes: mean return {self.mean:.6g} ± {self.margin:.2g} (sampled, 95 %), "
+            f"mean length {self.lengths.mean():.6g}, "
             f"greatest depth {self.depths.max()}{tail}"
         )
 

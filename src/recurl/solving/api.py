@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from recurl.compilation import Stopwatch
 from recurl.errors import UnknownNameError
+from recurl.progress import Progress
 from recurl.solving.question import Question
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ def solve(
             of the start component.
         at_least: Stop as soon as the interval tells whether the optimum reaches this threshold.
         callback: Called as ``callback(lower, upper, work)`` with every new interval.
-        progress: Show a line with the current interval.
+        progress: Show a line with the rounds and the interval so far.
 
     Raises:
         UnknownNameError: No such method, objective or exit; the known ones are listed.
@@ -64,12 +67,17 @@ def solve(
         raise ValueError(f"epsilon is the width of an interval, not {epsilon}")
     question = question_of(model, of, objective)
     kernel = _solver(model, method)
-    if not progress:
-        return kernel(model, question, epsilon, at_least=at_least, callback=callback)
-    from recurl.solving.progress import shown
+    watch = Stopwatch()
+    with Progress(f"solving {model.name}", shown=progress) as shown:
 
-    with shown(model.name, callback) as watched:
-        return kernel(model, question, epsilon, at_least=at_least, callback=watched)
+        def tell(lower: float, upper: float, work: dict[str, float]) -> None:
+            shown.interval(lower, upper, work)
+            if callback is not None:
+                callback(lower, upper, work)
+
+        told = tell if progress else callback
+        solution = kernel(model, question, epsilon, at_least=at_least, callback=told)
+    return replace(solution, seconds=watch.seconds)
 
 
 def question_of(model: RMDP, of: str, objective: str = "max") -> Question:

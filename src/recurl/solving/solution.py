@@ -39,7 +39,7 @@ class Solution:
             method gives none.
         values_upper: Upper bounds by vertex, likewise.
         work: What it took: iterations, points, pieces, ...
-        seconds: Time it took, certificate apart.
+        seconds: Time it took, without compiling and without the certificate.
     """
 
     model: RMDP

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from recurl.compilation import compiled_aside
 from recurl.errors import LimitError
 from recurl.learn.deep.encoding import vertex_rows
 from recurl.learn.deep.loop import Program, Run, enter, kept, new_run
@@ -38,6 +39,8 @@ Vector = tuple[float, ...]
 
 class DeepModelEngine:
     """A deep learner's work on a model."""
+
+    _compiled = False
 
     def __init__(self, model: RMDP, settings: DeepSettings, flat: bool) -> None:
         if model.tables.n_vertices > MOST_VERTICES:
@@ -94,18 +97,31 @@ class DeepModelEngine:
         Raises:
             LimitError: The loss is not finite; the run stays where it was before.
         """
-        run, tested = advance(self.program, self.world, self.run, jnp.int32(steps), self._test_key)
-        check_loss(float(health(run.brain)), int(run.step), self.steps, self.settings)
+        work = partial(self._advanced, steps)
+        # The first time compiles: an interrupt need not wait for that.
+        run, tested, loss = work() if self._compiled else compiled_aside(work)
+        self._compiled = True
+        check_loss(loss, int(run.step), self.steps, self.settings)
         s, self.run = self.settings, run
         due = s.evaluate_every and self.steps % s.evaluate_every == 0
         about = (s.evaluate_episodes, s.evaluate_limit, 1 + self.steps)
         self._tested = {about: tested} if due else {}
 
+    def _advanced(self, steps: int) -> tuple[Run, Tested, float]:
+        """The run after so many steps, the test that was due then, and the loss."""
+        run, tested = advance(self.program, self.world, self.run, jnp.int32(steps), self._test_key)
+        return run, tested, float(health(run.brain))
+
+    @property
+    def tally(self) -> tuple[int, float]:
+        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
+        return int(self.run.tally.recent), float(self.run.tally.returns)
+
     def training_mean(self) -> float:
         """Mean return of the episodes that ended since this was last asked; nan if none did."""
-        tally = self.run.tally
-        mean = float(tally.returns) / int(tally.recent) if int(tally.recent) else math.nan
-        none = tally._replace(recent=jnp.int32(0), returns=jnp.float32(0))
+        ended, total = self.tally
+        mean = total / ended if ended else math.nan
+        none = self.run.tally._replace(recent=jnp.int32(0), returns=jnp.float32(0))
         self.run = self.run._replace(tally=none)
         return mean
 

@@ -1,0 +1,90 @@
+"""Ctrl-C in a terminal: every verb ends with 130 and without a traceback, whatever it is doing.
+
+More presses: python scripts/press_ctrl_c.py --times 20
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import press_ctrl_c
+from press_ctrl_c import COMMANDS, INTERRUPTED, Terminal, press_once
+from recurl.cli.app import VERBS
+from recurl.learn.tabular import RecursiveQLearning
+from recurl.zoo import cloud
+
+from .conftest import Run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("pressed")
+    press_ctrl_c.prepare(made)
+    return made
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_every_verb_can_be_interrupted(verb: str, folder: Path) -> None:
+    moment = random.Random(verb).random() * 1.5
+    pressed = press_once(COMMANDS[verb], folder, moment)
+    assert "Traceback" not in pressed.output
+    assert pressed.code in (INTERRUPTED, 0)
+    assert pressed.code == INTERRUPTED or not pressed.seconds or verb in ("zoo", "schema")
+
+
+def test_every_verb_is_pressed() -> None:
+    assert {name.split()[0] for name in COMMANDS} == set(VERBS)
+
+
+def test_a_run_that_was_interrupted_goes_on_to_the_bit(run: Run, tmp_path: Path) -> None:
+    given = ("learn", "cloud", "--evaluate-every", "30000", "--seeds", "2")
+    command = f"{' '.join(given)} --steps 1e9 --out cut"
+    terminal = Terminal(command, tmp_path)
+    try:
+        _wait_for(tmp_path / "cut" / "seed-1.ckpt")
+        terminal.press()
+        assert terminal.process.wait(30) == INTERRUPTED
+        said = terminal.output
+    finally:
+        terminal.close()
+    assert "Traceback" not in said
+    assert "Saved in cut. Continue: recurl learn cloud --out cut --steps 1000000000" in said
+    saved = [_load(tmp_path / "cut", seed) for seed in (0, 1)]
+    steps = max(one.steps for one in saved) + 50_001
+    run("learn", "cloud", "--out", "cut", "--steps", str(steps), "--resume")
+    run(*given, "--out", "whole", "--steps", str(steps))
+    for seed in (0, 1):
+        one, other = _load(tmp_path / "cut", seed), _load(tmp_path / "whole", seed)
+        assert one.steps == steps
+        np.testing.assert_array_equal(one.curve.array, other.curve.array)
+        for name, array in other.engine.arrays().items():
+            np.testing.assert_array_equal(one.engine.arrays()[name], array)
+
+
+def test_the_second_press_ends_it_at_once(tmp_path: Path) -> None:
+    terminal = Terminal(COMMANDS["learn (deep)"], tmp_path)
+    try:
+        _wait_for(tmp_path / "runs" / "run.json")  # it compiles now
+        terminal.press()
+        terminal.press()
+        assert terminal.process.wait(30) == INTERRUPTED
+        assert "Traceback" not in terminal.output
+    finally:
+        terminal.close()
+
+
+def _wait_for(path: Path) -> None:
+    for _ in range(6000):
+        if path.exists():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{path} was never written")
+
+
+def _load(folder: Path, seed: int) -> RecursiveQLearning:
+    return RecursiveQLearning.load(folder / f"seed-{seed}.ckpt", cloud())

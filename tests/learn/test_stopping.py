@@ -1,0 +1,130 @@
+"""Runs that are stopped: at once, between two steps, and as good as never stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import recurl
+from recurl.learn.learner import Learner
+
+SETTINGS: dict[str, Any] = {"episode_limit": 100, "evaluate_every": 700, "evaluate_episodes": 5}
+SMALL: dict[str, Any] = {**SETTINGS, "hidden": (8,), "batch": 8, "warm_up": 50, "buffer": 500}
+ENDLESS = 10**12
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """Ctrl-C raises, also where the tests run in the background of a shell."""
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, ours)
+
+
+def tabular() -> Learner:
+    return recurl.RecursiveQLearning(recurl.zoo.cloud(), preset="swift", **SETTINGS)
+
+
+def deep() -> Learner:
+    return recurl.DeepRecursiveQLearning(recurl.zoo.cloud(), **SMALL)
+
+
+def on_environment() -> Learner:
+    return recurl.RecursiveQLearning(gym.make("recurl/Cloud-v0"), **SETTINGS)
+
+
+def deep_on_environment() -> Learner:
+    return recurl.DeepRecursiveQLearning(gym.make("recurl/Cloud-v0"), **SMALL)
+
+
+def press_after(learner: Learner, steps: int) -> None:
+    """Press Ctrl-C when a learner has taken so many steps, from another thread."""
+
+    def wait() -> None:
+        while learner.steps < steps:
+            pressed.wait(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    pressed = threading.Event()
+    threading.Thread(target=wait, daemon=True).start()
+
+
+MAKERS = [tabular, deep, on_environment, deep_on_environment]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_ctrl_c_leaves_a_learner_that_goes_on_to_the_bit(make: Callable[[], Learner]) -> None:
+    stopped, whole = make(), make()
+    press_after(stopped, 200)
+    with pytest.raises(KeyboardInterrupt):
+        stopped.learn(ENDLESS)
+    assert 200 <= stopped.steps < ENDLESS
+    end = stopped.steps + 900
+    stopped.learn(900)
+    whole.learn(end)
+    assert whole.steps == stopped.steps
+    np.testing.assert_array_equal(stopped.curve.array, whole.curve.array)
+    for name, array in whole.engine.arrays().items():
+        np.testing.assert_array_equal(stopped.engine.arrays()[name], array)
+
+
+@pytest.mark.parametrize("make", [tabular, deep])
+def test_what_was_learned_is_saved(make: Callable[[], Learner], tmp_path: Path) -> None:
+    learner = make()
+    press_after(learner, 100)
+    with pytest.raises(KeyboardInterrupt):
+        learner.learn(ENDLESS, checkpoint=tmp_path / "run.ckpt")
+    assert learner.model is not None
+    assert type(learner).load(tmp_path / "run.ckpt", learner.model).steps == learner.steps
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_run_ends_when_it_is_told_to(make: Callable[[], Learner]) -> None:
+    learner = make()
+    learner.learn(ENDLESS, stopping=lambda: learner.steps >= 100)
+    assert 100 <= learner.steps < ENDLESS
+
+
+def test_many_runs_stop_together() -> None:
+    made: list[Learner] = []
+
+    def make(*arguments: Any, **settings: Any) -> Learner:
+        made.append(recurl.RecursiveQLearning(*arguments, **settings))
+        if len(made) == 3:
+            press_after(made[-1], 1000)
+        return made[-1]
+
+    with pytest.raises(KeyboardInterrupt):
+        recurl.learn_many(recurl.zoo.cloud(), 3, ENDLESS, algorithm=make, threads=3, **SETTINGS)
+    steps = [learner.steps for learner in made]
+    assert min(steps) >= 1
+    assert steps[-1] >= 1000
+    assert [learner.steps for learner in made] == steps  # none of them goes on
+
+
+def test_nothing_is_compiled_to_the_end_before_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = threading.Event()
+
+    def compile_for_long(*_: object) -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        release.wait(60)
+        return 0
+
+    learner = tabular()
+    with monkeypatch.context() as patched:
+        patched.setattr("recurl.learn.kernel.learn_steps", compile_for_long)
+        with pytest.raises(KeyboardInterrupt):
+            learner.learn(1000)
+    assert not release.is_set()
+    release.set()
+    assert learner.learn(1000).steps == 1000
