@@ -40,6 +40,17 @@ class Browser:
     def run(self, script: str) -> Any:
         return self._send(f"/{self._session}/execute/sync", {"script": script, "args": []})
 
+    def emulate(self, width: int, *, dark: bool = False) -> None:
+        """A screen of some width that prefers light or dark pages, from the next page on."""
+        phone = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._command("Emulation.setDeviceMetricsOverride", phone)
+        self._command("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+    def _command(self, name: str, parameters: dict[str, Any]) -> None:
+        wanted = {"cmd": name, "params": parameters}
+        self._send(f"/{self._session}/goog/cdp/execute", wanted)
+
     def text(self, identifier: str) -> str:
         return str(self.run(f"return document.getElementById('{identifier}').textContent"))
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from tests.experiment.browser import MISSING, Browser, chromium
 
-from recurl.experiment.figure import draw_figure, figure_bytes
 from recurl.experiment.record import Exact
 from recurl.experiment.replay import replay_data
 from recurl.experiment.report import report_html
@@ -23,7 +22,7 @@ needs_browser = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 
 
 def html(*studies: Study) -> str:
-    return report_html(studies, figure_bytes(draw_figure(studies), "png"))
+    return report_html(studies)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +63,7 @@ def test_data_cannot_end_its_script(page: Path) -> None:
 @needs_browser
 def test_numbers_shown_are_those_of_the_records(page: Path, study: Study, browser: Browser) -> None:
     browser.open(page)
-    assert browser.run("return document.getElementById('figure').naturalWidth") > 500
+    assert browser.run("return document.querySelector('#figures img').naturalWidth") > 200
     shown = dict(
         browser.run(
             "return [...document.querySelectorAll('#results tr[data-method]')]"
@@ -146,6 +145,68 @@ def test_playing_runs_and_pauses(page: Path, browser: Browser) -> None:
     browser.run("return new Promise((done) => setTimeout(done, 500))")
     assert browser.text("where") == stopped
     assert browser.errors() == []
+
+
+@pytest.fixture
+def any_screen(browser: Browser) -> Iterator[Browser]:
+    """The browser, whose screen is put back afterwards."""
+    yield browser
+    browser.emulate(1200)
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [320, 375, 700, 1000])
+def test_nothing_scrolls_sideways_on_a_narrow_screen(
+    page: Path, any_screen: Browser, width: int
+) -> None:
+    any_screen.emulate(width)
+    any_screen.open(page)
+    wide = any_screen.run(
+        "return [...document.querySelectorAll('html, body, body *:not(svg *)')]"
+        f".filter((one) => one.getBoundingClientRect().right > {width} + .5"
+        " || (one.scrollWidth > one.clientWidth + 1"
+        "     && ['auto', 'scroll'].includes(getComputedStyle(one).overflowX)))"
+        ".map((one) => one.tagName + '#' + one.id)"
+    )
+    assert wide == []
+    heads = any_screen.run(
+        "return getComputedStyle(document.querySelector('#results td:nth-child(2)'), '::before')"
+        ".content"
+    )
+    assert heads == '"runs"'
+
+
+@needs_browser
+def test_dark_surroundings_get_a_dark_page_and_dark_curves(page: Path, any_screen: Browser) -> None:
+    seen = {}
+    for dark in (False, True):
+        any_screen.emulate(1200, dark=dark)
+        any_screen.open(page)
+        seen[dark] = any_screen.run(
+            "const channels = (text) => text.match(/\\d+/g).slice(0, 3).map(Number);"
+            "return {paper: channels(getComputedStyle(document.body).backgroundColor),"
+            " ink: channels(getComputedStyle(document.body).color),"
+            " dot: channels(getComputedStyle(document.querySelector('#picture circle')).fill),"
+            " curves: document.querySelector('#figures img').currentSrc}"
+        )
+    assert min(seen[False]["paper"] + seen[False]["dot"]) > 240
+    assert max(seen[False]["ink"]) < 50
+    assert max(seen[True]["paper"] + seen[True]["dot"]) < 40
+    assert min(seen[True]["ink"]) > 200
+    assert seen[True]["curves"] != seen[False]["curves"]
+    assert any_screen.errors() == []
+
+
+def test_the_caption_tells_only_what_is_there(study: Study) -> None:
+    from recurl.experiment.study import Optimum
+
+    text = html(study)
+    assert "Dotted: certified optimum." in text
+    assert "Shades: 10th to 90th percentile over runs." in text
+    one = tuple(record for record in study.records if record.seed == 0)
+    bare = html(study._replace(records=one, optimum=Optimum(None, None, "not known", "")))
+    assert "Dotted:" not in bare
+    assert "Shades:" not in bare
 
 
 @needs_browser

@@ -6,11 +6,12 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from recurl.experiment.published import published_curves
+from recurl.experiment.settings import Method
 from recurl.experiment.statistics import Band, band, thinned
 from recurl.experiment.study import Study
 from recurl.experiment.table_text import number
@@ -43,11 +44,29 @@ _STYLE: Any = {
 }
 
 
-def draw_figure(studies: Sequence[Study]) -> Figure:
+class Surface(NamedTuple):
+    """Colours of what a figure is drawn on, and of what is drawn in no colour of its own."""
+
+    paper: str
+    ink: str
+
+    @property
+    def style(self) -> Any:
+        """Settings of matplotlib."""
+        inked = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+        papered = ("figure.facecolor", "axes.facecolor")
+        return {**dict.fromkeys(inked, self.ink), **dict.fromkeys(papered, self.paper)}
+
+
+LIGHT, DARK = Surface("#ffffff", "#1b1f24"), Surface("#0d1117", "#e6edf3")
+
+
+def draw_figure(studies: Sequence[Study], surface: Surface = LIGHT) -> Figure:
     """A panel per study: the mean over runs as a line, the 10th to 90th percentile shaded.
 
     Published curves are dashed in the colour of their method; the certified optimum is a dotted
-    line across. Where there are many tests, a point of a line is the mean of a few in a row.
+    line across. Where there are many tests, a point of a line is the mean of a few in a row. The
+    lines of later methods are wider and lie below, so that they are seen where curves coincide.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -55,12 +74,12 @@ def draw_figure(studies: Sequence[Study]) -> Figure:
     columns = min(IN_A_ROW, len(studies))
     rows = math.ceil(len(studies) / columns)
     legend = LEGEND_LINE * max(_legend_lines(study) for study in studies)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(_STYLE | surface.style):
         size = max(NARROWEST, columns * PANEL), rows * (HEIGHT + legend)
         figure = Figure(figsize=size, layout="constrained")
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for i, study in enumerate(studies):
-            _draw_panel(panels[i], study)
+            _draw_panel(panels[i], study, surface)
             if i % columns == 0:
                 panels[i].set_ylabel("return of the greedy policy")
         for empty in panels[len(studies) :]:
@@ -69,46 +88,62 @@ def draw_figure(studies: Sequence[Study]) -> Figure:
 
 
 def _legend_lines(study: Study) -> int:
-    methods = len(study.experiment.methods)
-    return 1 + methods if study.experiment.reference else 1 + math.ceil(methods / 2)
+    methods = study.experiment.methods
+    beside = any(published_part(study, method) is not None for method in methods)
+    return 1 + len(methods) if beside else 1 + math.ceil(len(methods) / 2)
 
 
-def _draw_panel(axes: Axes, study: Study) -> None:
+def published_part(study: Study, method: Method) -> Band | None:
+    """The published curve of a method, as far as the runs of a study go; None without one."""
+    found = published_curves().get((study.experiment.reference, method.published))
+    if found is None:
+        return None
+    seen = Band(*(column[found.steps <= study.experiment.steps] for column in found))
+    return seen if len(seen.steps) > 1 else None
+
+
+def _draw_panel(axes: Axes, study: Study, surface: Surface) -> None:
     experiment, heights = study.experiment, []
     rows: list[list[Artist]] = []
     for i, method in enumerate(experiment.methods):
         style = {"color": COLOURS[i % len(COLOURS)], "zorder": 4 - 0.1 * i}
         rows.append([])
         found = thinned(band(study.of_method(method.name)), POINTS)
+        label = method.label or method.name
         if len(found.steps):
-            label = method.label or method.name
-            rows[-1].append(_draw_band(axes, found, i, label, style))
+            of = i, len(experiment.methods)
+            rows[-1].append(_draw_band(axes, found, of, label, style))
             heights += _heights(found.steps, found.low, found.high)
-        published = published_curves().get((experiment.reference, method.published))
-        if published is not None:
-            seen = Band(*(column[published.steps <= experiment.steps] for column in published))
-            rows[-1].append(_draw_published(axes, seen, style))
+        seen = published_part(study, method)
+        if seen is not None:
+            named = "published" if rows[-1] else f"{label}, published"
+            rows[-1].append(_draw_published(axes, seen, named, style))
             heights += _heights(seen.steps, seen.mean, seen.mean)
     best = study.optimum.value
     if best is not None:
-        rows.append([_draw_optimum(axes, best)])
+        rows.append([_draw_optimum(axes, best, surface.ink)])
         heights.append(best)
     _frame(axes, study, heights)
     _explain(axes, [row for row in rows if row])
 
 
-def _draw_band(axes: Axes, ours: Band, place: int, label: str, style: dict[str, Any]) -> Artist:
+def _draw_band(
+    axes: Axes, ours: Band, place_of: tuple[int, int], label: str, style: dict[str, Any]
+) -> Artist:
+    """The curve of a method, given its place among how many methods."""
     every = max(1, len(ours.steps) // 7)
-    # Each method has its markers elsewhere, so that they are seen where curves coincide.
-    first = place % len(MARKERS) * every // len(MARKERS)
+    # Markers of different methods are apart, so that they are seen where curves coincide.
+    place, methods = place_of
+    first = place * every // methods
     axes.fill_between(
         ours.steps, ours.low, ours.high, color=style["color"], alpha=0.16, linewidth=0
     )
-    mark: Any = {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.7}
+    edge = axes.get_facecolor()
+    mark: Any = {"markersize": 5, "markeredgecolor": edge, "markeredgewidth": 0.7}
     (line,) = axes.plot(
         ours.steps,
         ours.mean,
-        linewidth=1.5,
+        linewidth=1.4 + 0.9 * place,
         marker=MARKERS[place % len(MARKERS)],
         markevery=(first, every),
         label=label,
@@ -118,15 +153,15 @@ def _draw_band(axes: Axes, ours: Band, place: int, label: str, style: dict[str, 
     return line
 
 
-def _draw_published(axes: Axes, theirs: Band, style: dict[str, Any]) -> Artist:
+def _draw_published(axes: Axes, theirs: Band, label: str, style: dict[str, Any]) -> Artist:
     (line,) = axes.plot(
-        theirs.steps, theirs.mean, linestyle=(0, (4, 2)), linewidth=1.0, label="published", **style
+        theirs.steps, theirs.mean, linestyle=(0, (4, 2)), linewidth=1.0, label=label, **style
     )
     return line
 
 
-def _draw_optimum(axes: Axes, value: float) -> Artist:
-    style: Any = {"color": "black", "linestyle": (0, (1, 1.5)), "linewidth": 1.3, "zorder": 5}
+def _draw_optimum(axes: Axes, value: float, ink: str) -> Artist:
+    style: Any = {"color": ink, "linestyle": (0, (1, 1.5)), "linewidth": 1.3, "zorder": 5}
     return axes.axhline(value, label=f"certified optimum {number(value)}", **style)
 
 
@@ -161,6 +196,8 @@ def _explain(axes: Axes, rows: list[list[Artist]]) -> None:
         lines = [row[k] if k < len(row) else blank for k in (0, 1) for row in rows]
     else:
         lines = [line for row in rows for line in row]
+    if not lines:
+        return
     axes.legend(
         handles=lines,
         loc="upper center",

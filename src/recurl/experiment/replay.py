@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from recurl.experiment.drawing import component_data, spot
+from recurl.model.cells import Cells
 from recurl.model.tables import CALLS, EXITS
 from recurl.simulation.rollout import simulate
 
@@ -68,12 +69,19 @@ def _place(policy: Policy, vertex: int, context: int) -> dict[str, Any]:
     return {
         "component": model.names.components[component],
         "vertex": model.local_name(vertex),
-        "label": model.label(vertex),
+        "where": _where(model, Cells.of(model), vertex),
         "from": spot(model, vertex),
         "actions": list(model.action_names(vertex)),
         "exits": exit_values(model, component, label),
         "context": label,
     }
+
+
+def _where(model: RMDP, cells: Cells | None, vertex: int) -> str:
+    """Where a vertex is: on a grid by row and column, else by its label or name."""
+    if cells is None or vertex in model.labels:
+        return f"at {model.label(vertex)}"
+    return cells.words(vertex)
 
 
 def exit_values(model: RMDP, component: int, label: str) -> list[list[Any]]:
@@ -116,6 +124,10 @@ def _event(model: RMDP, step: TraceStep) -> str:
         return f"leaves through exit {target}: the run ends"
     if move == EXITS:
         return f"leaves through exit {target} and returns to {model.vertex_name(step.landing)}"
+    cells = Cells.of(model)
+    place = None if cells is None else cells.place(step.landing)
+    if place is not None:
+        target = f"row {place[0]}, column {place[1]}"
     return f"stays at {target}" if step.landing == step.vertex else f"moves to {target}"
 
 

@@ -10,20 +10,26 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recurl.errors import RecurlError
-from recurl.experiment.published import SOURCE, published_curves
+from recurl.experiment.figure import (
+    DARK,
+    LIGHT,
+    POINTS,
+    Surface,
+    draw_figure,
+    figure_bytes,
+    published_part,
+)
+from recurl.experiment.published import SOURCE
 from recurl.experiment.record import Record
 from recurl.experiment.replay import replay_data
 from recurl.experiment.report_table import table_html, title_of
+from recurl.experiment.statistics import band
 from recurl.experiment.study import Study
 from recurl.experiment.words import policy_words
 
 if TYPE_CHECKING:
     from recurl.policy import Policy
 
-CAPTION = (
-    "Lines: mean over runs of tests of the greedy policy; where tests are many, a point is the "
-    "mean of a few in a row. Shades: 10th to 90th percentile over runs. Dotted: certified optimum."
-)
 NOTES = (
     "Final value: mean of the last tenth of a run's tests, then over runs. IQM: interquartile mean "
     "over runs, with its 95 % bootstrap interval. Exact value: of the final greedy policy, by "
@@ -34,10 +40,6 @@ NOTES = (
     "a mean that near. Ours is: the final value within, above or below the 10th to 90th percentile "
     "of the published runs at that step."
 )
-
-
-SHARPNESS = 1.7
-"""Pixels of the figure to one of the page."""
 
 
 class Shown(NamedTuple):
@@ -53,16 +55,15 @@ class Shown(NamedTuple):
         return f"{self.record.label}, seed {self.record.seed}"
 
 
-def report_html(studies: Sequence[Study], figure_png: bytes) -> str:
-    """The report on some studies, with their figure."""
+def report_html(studies: Sequence[Study]) -> str:
+    """The report on some studies."""
     shown = [_shown(study) for study in studies]
     parts = {
         "STYLE": _data("report.css"),
         "SCRIPT": _data("report.js"),
         "TITLE": escape(", ".join(map(title_of, studies))),
         "SUMMARY": escape(_summary(studies)),
-        "WIDTH": str(_width(figure_png)),
-        "FIGURE": base64.b64encode(figure_png).decode(),
+        "FIGURES": "".join(map(_figure, studies)),
         "CAPTION": escape(_caption(studies)),
         "TABLE": table_html(studies),
         "NOTES": escape(NOTES),
@@ -81,9 +82,20 @@ def _data(name: str) -> str:
     return (files("recurl.experiment") / "data" / name).read_text(encoding="utf-8")
 
 
-def _width(png: bytes) -> int:
-    """Pixels of the page that a picture is wide; it has more of its own, for sharp lines."""
-    return round(int.from_bytes(png[16:20]) / SHARPNESS)
+def _figure(study: Study) -> str:
+    """The curves of a study, for light and for dark surroundings."""
+    light, dark = (_picture(study, surface) for surface in (LIGHT, DARK))
+    labels = [method.label or method.name for method in study.experiment.methods]
+    words = f"Learning curves of {title_of(study)}: {', '.join(labels)}"
+    return (
+        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
+        f'<img class="curves" alt="{escape(words)}" src="{light}"></picture>'
+    )
+
+
+def _picture(study: Study, surface: Surface) -> str:
+    svg = figure_bytes(draw_figure([study], surface), "svg")
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
 
 
 def _script_json(data: Any) -> str:
@@ -101,10 +113,24 @@ def _summary(studies: Sequence[Study]) -> str:
     return "; ".join(told) + "."
 
 
-def _caption(studies: Iterable[Study]) -> str:
-    wanted = {(s.experiment.reference, m.published) for s in studies for m in s.experiment.methods}
-    dashed = f" Dashed: published ({SOURCE})." if wanted & set(published_curves()) else ""
-    return CAPTION + dashed
+def _caption(studies: Sequence[Study]) -> str:
+    """What the figures show, of all that they may show."""
+    groups = [study.of_method(m.name) for study in studies for m in study.experiment.methods]
+    longest = max((len(band(group).steps) for group in groups), default=0)
+    coincide = any(len(study.experiment.methods) > 1 for study in studies)
+    parts = {
+        "Lines: mean over runs of tests of the greedy policy.": longest > 0,
+        "A point is the mean of a few tests in a row.": longest > POINTS,
+        "Shades: 10th to 90th percentile over runs.": any(len(group) > 1 for group in groups),
+        "Where lines coincide, the wider one lies below.": coincide,
+        "Dotted: certified optimum.": any(study.optimum.value is not None for study in studies),
+        f"Dashed: published ({SOURCE}).": any(
+            published_part(study, m) is not None
+            for study in studies
+            for m in study.experiment.methods
+        ),
+    }
+    return " ".join(text for text, there in parts.items() if there)
 
 
 def _shown(study: Study) -> Shown | str:

@@ -69,11 +69,15 @@ def optimum_words(optimum: Optimum) -> str:
 
 
 def _cell(column: int, text: str) -> str:
-    """A cell; what stands in brackets goes below, and the verdict is a badge."""
+    """A cell; what stands in brackets goes below, and the verdict is a badge.
+
+    On narrow screens, where the head of the table is not shown, a cell shows its own.
+    """
+    opening = f'<td data-head="{escape(HEADS[column])}">'
     if HEADS[column] == "ours is" and text.isalpha():
-        return f'<td><span class="verdict {text}">{text}</span></td>'
+        return f'{opening}<span class="verdict {text}">{text}</span></td>'
     for bracket in " [", " (":
         first, found, rest = text.partition(bracket)
         if found:
-            return f"<td>{escape(first)} <small>{escape(found.strip() + rest)}</small></td>"
-    return f"<td>{escape(text)}</td>"
+            return f"{opening}{escape(first)} <small>{escape(found.strip() + rest)}</small></td>"
+    return f"{opening}{escape(text)}</td>"

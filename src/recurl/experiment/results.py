@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from recurl.experiment.figure import draw_figure, figure_bytes, save_figure
+from recurl.experiment.figure import draw_figure, save_figure
 from recurl.experiment.report import report_html
 from recurl.experiment.study import Study
 from recurl.experiment.table import table_rows
@@ -27,7 +27,7 @@ def write_results(studies: Sequence[Study], out: str | os.PathLike[str]) -> list
     texts = {
         "table.md": markdown(rows),
         "table.json": json.dumps([row._asdict() for row in rows], indent=1) + "\n",
-        "report.html": report_html(studies, figure_bytes(figure, "png")),
+        "report.html": report_html(studies),
     }
     for name, text in texts.items():
         write_atomic(folder / name, text)

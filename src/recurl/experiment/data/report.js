@@ -2,7 +2,7 @@
 // The replay: frames of an episode, shown one at a time.
 const replays = JSON.parse(document.getElementById("data").textContent).replays;
 const $ = (id) => document.getElementById(id);
-const MARK = "#D55E00", OURS = "#0072B2", DEEPEST = 12;
+const MARK = "var(--mark)", OURS = "var(--ours)", PAPER = "var(--paper)", DEEPEST = 12;
 let replay = null, at = 0, timer = null;
 
 function html(name, text, style) {
@@ -28,8 +28,11 @@ function label(text, most, attributes) {
 }
 
 const key = ([part, name, side]) => [part, name, side].join("\n");
-const WIDTH = 760, LEFT = 112, RIGHT = 640, BOX = {width: 114, height: 44, every: 140, down: 66, columns: 3};
-const NODE = {every: 118, down: 44, columns: 4};
+// A phone shows fewer columns, so that names stay readable.
+const NARROW = matchMedia("(max-width: 620px)").matches;
+const WIDTH = NARROW ? 420 : 760, LEFT = NARROW ? 66 : 112, RIGHT = NARROW ? 336 : 640;
+const BOX = {width: 114, height: 44, every: NARROW ? 128 : 140, down: 66, columns: NARROW ? 2 : 3};
+const NODE = {every: 118, down: 44, columns: NARROW ? 2 : 4};
 
 // Where everything of a component is drawn; the height follows from how much there is.
 function layout(shape) {
@@ -60,9 +63,9 @@ function layout(shape) {
 function drawDots(picture, names, part, place, worth) {
   for (const name of names) {
     const {x, y} = place.spots[key([part, name, ""])];
-    picture.append(svg("circle", {cx: x, cy: y, r: 6, fill: "white", stroke: "#333", "stroke-width": 1.5, "class": part}));
+    picture.append(svg("circle", {cx: x, cy: y, r: 6, fill: PAPER, stroke: "var(--ink)", "stroke-width": 1.5, "class": part}));
     const beside = {entries: {x: x - 12, y: y + 4, "text-anchor": "end"}, exits: {x: x + 12, y: y + 4}, nodes: {x: x, y: y + 20, "text-anchor": "middle"}}[part];
-    picture.append(label(name, part === "exits" ? 10 : 17, beside));
+    picture.append(label(name, part === "exits" || NARROW ? 10 : 17, beside));
     if (worth && worth.has(name)) picture.append(svg("text", {x: WIDTH, y: y + 4, "text-anchor": "end", "class": "soft"}, short(worth.get(name), 3)));
   }
 }
@@ -71,7 +74,7 @@ function drawBox(picture, box, frame, place) {
   const {x, y} = place.spots[key(["boxes", box.name, ""])];
   const touched = [frame.from, frame.to].some(([part, name]) => part === "boxes" && name === box.name);
   picture.append(svg("rect", {x: x - BOX.width / 2, y: y - BOX.height / 2, width: BOX.width, height: BOX.height, rx: 5,
-    fill: touched ? "#FBE9DD" : "white", stroke: touched ? MARK : OURS, "stroke-width": touched ? 2 : 1.5, "class": "box"}));
+    fill: touched ? "var(--touched)" : PAPER, stroke: touched ? MARK : OURS, "stroke-width": touched ? 2 : 1.5, "class": "box"}));
   const size = box.name.length > 13 ? "font-size: 10.5px" : "";
   picture.append(label(box.name, 18, {x: x, y: y - 3, "text-anchor": "middle", "class": touched ? "here" : "", style: size}));
   picture.append(label("calls " + box.calls, 18, {x: x, y: y + 13, "text-anchor": "middle", "class": "soft"}));
@@ -90,10 +93,10 @@ function drawStep(picture, frame, place) {
     const text = stays ? {x: from.x, y: from.y - 42} : {x: (from.x + 2 * middle.x + to.x) / 4, y: (from.y + 2 * middle.y + to.y) / 4 - 12};
     text.x = Math.max(60, Math.min(WIDTH - 60, text.x));
     const wide = 7.2 * Math.min(24, frame.action.length) + 14;
-    picture.append(svg("rect", {x: text.x - wide / 2, y: text.y - 14, width: wide, height: 19, rx: 9.5, fill: "white", stroke: MARK}));
+    picture.append(svg("rect", {x: text.x - wide / 2, y: text.y - 14, width: wide, height: 19, rx: 9.5, fill: PAPER, stroke: MARK}));
     picture.append(label(frame.action, 24, {...text, "text-anchor": "middle", "class": "taken"}));
   }
-  if (from) picture.append(svg("circle", {cx: from.x, cy: from.y, r: 7.5, fill: MARK, stroke: "white", "stroke-width": 1.5, id: "here"}));
+  if (from) picture.append(svg("circle", {cx: from.x, cy: from.y, r: 7.5, fill: MARK, stroke: PAPER, "stroke-width": 1.5, id: "here"}));
 }
 
 function draw(frame) {
@@ -101,7 +104,7 @@ function draw(frame) {
   picture.setAttribute("viewBox", `0 0 ${WIDTH} ${place.height}`);
   const head = svg("marker", {id: "head", viewBox: "0 0 10 10", refX: 8, refY: 5, markerWidth: 6, markerHeight: 6, orient: "auto-start-reverse"});
   head.append(svg("path", {d: "M0,0 L10,5 L0,10 z", fill: MARK}));
-  picture.replaceChildren(head, svg("rect", {x: LEFT, y: 14, width: RIGHT - LEFT, height: place.height - 28, rx: 10, fill: "#f6f8fa", stroke: "#333", "stroke-width": 1.5}));
+  picture.replaceChildren(head, svg("rect", {x: LEFT, y: 14, width: RIGHT - LEFT, height: place.height - 28, rx: 10, fill: "var(--wash)", stroke: "var(--ink)", "stroke-width": 1.5}));
   for (const box of shape.boxes) drawBox(picture, box, frame, place);
   drawDots(picture, shape.nodes, "nodes", place);
   drawDots(picture, shape.entries, "entries", place);
@@ -140,7 +143,7 @@ function showDepths() {
   const frames = replay.frames, deepest = Math.max(...frames.map((one) => one.stack.length + 1)), width = 1000 / frames.length;
   const bars = frames.map((one, i) => {
     const height = 40 * (one.stack.length + 1) / deepest;
-    return svg("rect", {x: i * width, y: 46 - height, width: Math.max(.6, width * .9), height: height, fill: i === at ? MARK : "#9CC3DC"});
+    return svg("rect", {x: i * width, y: 46 - height, width: Math.max(.6, width * .9), height: height, fill: i === at ? MARK : "var(--bar)"});
   });
   $("depths").replaceChildren(...bars);
 }
@@ -152,7 +155,7 @@ function show() {
   $("scrub").setAttribute("aria-valuetext", `${frame.component}: ${frame.action}`);
   $("first").disabled = $("back").disabled = at === 0;
   $("forward").disabled = at === last;
-  $("component").textContent = `Component ${frame.component}, at ${frame.label}`;
+  $("component").textContent = `Component ${frame.component}, ${frame.where}`;
   $("actions").replaceChildren(...frame.actions.map((name) => html("span", name, name === frame.action ? "taken" : "")));
   $("event").textContent = `${frame.action}: ${frame.event}`;
   $("sums").textContent = `reward ${short(frame.reward)}, total so far ${short(frame.total)}`;
