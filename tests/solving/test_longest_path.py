@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import recurl
+from recurl.solving import longest_path
 from recurl.solving.longest_path import solve_deterministic
 from recurl.solving.question import Question
 
@@ -52,4 +54,47 @@ def test_circles_that_cost_are_avoided(stay: float, go: float, expected: float) 
 def test_no_exit_in_sight() -> None:
     builder = recurl.Builder("shut").component("A", entries="in", exits="out")
     builder.at("in").action("go", reward=-1).to("n").at("n").action("go", reward=-1).to("n")
+    assert solve_deterministic(builder.build(), Question(), 1e-6) is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_settling_the_nearest_first_agrees_with_going_backwards(seed: int, objective: str) -> None:
+    # Every step costs, so that both ways apply; a circle that nobody takes forces the second one.
+    signs = {"max": -1.0, "min": 1.0}
+    model = recurl.zoo.random_model(
+        seed, components=3, nodes=8, kind="deterministic", reward_low=0.5, reward_high=2.0
+    )
+    text = recurl.dumps(model)
+    plain = recurl.loads(text) if signs[objective] > 0 else _negated(text)
+    expected = solve_deterministic(plain, Question(objective), 1e-6)
+    assert expected is not None
+    t = plain.tables
+    graph = longest_path._Graph(plain, Question(objective))
+    choice = np.zeros((t.n_vertices, t.max_exits), np.int32)
+    best = graph.nearest_first(choice)
+    order = graph.callees_first()
+    assert order is not None
+    along = graph.along(order, choice)
+    assert {key: best[key] for key in along} == along
+
+
+def _negated(text: str) -> recurl.RMDP:
+    model = recurl.loads(text)
+    return recurl.RMDP.from_arrays(
+        model.tables.layout,
+        action_start=model.tables.action_start,
+        transition_start=model.tables.transition_start,
+        target=model.tables.target,
+        prob=model.tables.prob,
+        reward=-model.tables.reward,
+        start_component=model.tables.start_component,
+        start_prob=model.tables.start_prob,
+    )
+
+
+def test_a_circle_that_earns_has_no_longest_path() -> None:
+    builder = recurl.Builder("round").component("A", entries="in", exits="out")
+    builder.at("in").action("go").to("n")
+    builder.at("n").action("round", reward=1).to("n").action("leave").to("out")
     assert solve_deterministic(builder.build(), Question(), 1e-6) is None

@@ -1,44 +1,46 @@
-"""Recursive Markov chains: probabilities to leave by each exit, with evidence.
+"""Recursive Markov chains: probabilities to leave by each exit, and totals, with evidence.
 
 For one row per place (a model under a policy) the probability P(q, k) that place q leaves its
-component by exit k is the least nonnegative solution of a polynomial system. Newton's method from
-0, block by block of the strongly connected unknowns, finds it. The interval around it is proved
-afterwards: with w = 1 + F'(x) w, the vector y = x + delta w is an upper bound if y >= F(y); and if
-F'(y) w < w then F has one fixed point below y, so that x - delta w is a lower bound if F maps it
-upwards.
+component by exit k is the least nonnegative solution of x = f(x): ``P(q, k) = sum p P(q', k)``,
+with 1 or 0 for leaving, and ``sum_j P(en, j) P(ret_j, k)`` for calls. Newton's method from 0 finds
+it, up to rounding. What is reported is proved afterwards, by inequalities with outward rounding:
+
+- Upper: if u >= f(u) then u bounds the least solution z. (So does f(u), if u does.)
+- Lower: if y <= f(y), and some w > 0 has f'(y) w < w, then y <= z. For let e be the positive part
+  of y - z. Where it is positive, e = y - z <= f(y) - f(min(y, z)) <= f'(y) e, as f is monotone and
+  convex; so e <= f'(y) e everywhere, and e = 0, as the spectral radius of f'(y) is below 1.
+
+Both hold for any part of the unknowns that refers to no others. With x from Newton's method and w
+the solution of w = x + f'(x) w, candidates are x + delta w and x - delta w.
+
+Totals (steps, gains, losses) are the least solution of x = b + A x with b, A >= 0. The same proofs
+apply, with A in place of f'.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from recurl.model.tables import Floats, Ints
-from recurl.solving.chains_kernel import can_leave, image, step_system, visited
-from recurl.solving.linear import (
-    DENSE,
-    Blocks,
-    System,
-    least_solutions,
-    solve_iterative,
-    solve_sparse,
-)
-from recurl.solving.newton_kernel import (
+from recurl.solving.chain_equations import (
     Polynomials,
-    block_polynomials,
-    jacobian,
-    newton_blocks,
-    residual,
-    sweep_up,
-    unknown_graph,
+    Totals,
+    can_leave,
+    polynomials,
+    totals,
+    visited,
 )
-from recurl.solving.properness_kernel import place_graph
-from recurl.solving.rows import Mask, Rows
+from recurl.solving.outward import Indices, Mask, below, reaching, solve_nonnegative
+from recurl.solving.rows import Rows
 
 NEWTON_LIMIT = 60
-"""Iterations after which a block is taken to be critical: there Newton only halves the error."""
-_UNPROVED = 1e-7
+"""Iterations after which a chain is taken to be critical: there Newton only halves the error."""
+_DELTAS: Floats = np.ldexp(1.0, np.arange(-51, -5, 2))
+_FIRST_SWEEPS, _SWEEPS = 24, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +50,11 @@ class Leaving:
     Attributes:
         places: Places that were looked at: all, or those that runs from the start visit.
         value: Best estimate. ``[n, K]``
-        lower: At least this.
+        lower: At least this; never more than its own image under the equations.
         upper: At most this.
         sure: Whether a place is known to leave with probability 1. ``[n]``
-        iterations: Most Newton iterations in one block; 0 if none was needed.
+        iterations: Newton iterations; 0 if none was needed.
+        can: Whether an exit can be reached. ``[n, K]``
     """
 
     places: Ints
@@ -60,6 +63,7 @@ class Leaving:
     upper: Floats
     sure: Mask
     iterations: int
+    can: Mask
 
 
 def leave_probabilities(rows: Rows, *, everywhere: bool = False) -> Leaving:
@@ -74,129 +78,255 @@ def leave_probabilities(rows: Rows, *, everywhere: bool = False) -> Leaving:
         >>> bool(abs(found.value[0, 0] - 2 / 3) < 1e-12)
         True
     """
-    can = can_leave(rows, Blocks.of(*place_graph(rows)).order)
+    can = can_leave(rows)
     seen = np.diff(rows.action_start) > 0 if everywhere else visited(rows, can)
-    places = np.flatnonzero(seen).astype(np.int32)
-    if can.shape[1] == 1 and (sure := _surely_ends(rows, places))[places].all():
-        ones = np.where(seen, 1.0, 0.0)[:, None]
-        return Leaving(places, ones, ones, ones, sure, 0)
     can &= seen[:, None]
-    unknowns = _Unknowns(rows, can)
-    x, iterations = unknowns.newton()
-    value = unknowns.spread(x)
-    lower, upper = _interval(rows, value, unknowns.spread(unknowns.direction(x)), places)
+    places = np.flatnonzero(seen).astype(np.int32)
+    one_exit = can.shape[1] == 1
     sure = np.zeros(rows.size, np.bool_)
-    if can.shape[1] == 1:
-        sure = _surely_ends(rows, places)
-        value[sure] = lower[sure] = upper[sure] = 1.0
-    return Leaving(places, value, lower, upper, sure, iterations)
+    if one_exit and can[places].all():
+        sure = _surely_ends(rows, can, can[:, 0], hopeful=False)
+        if sure[places].all():
+            ones = can.astype(np.float64)
+            return Leaving(places, ones, ones, ones, sure, 0, can)
+    f, settled = polynomials(rows, can), sure[np.nonzero(can)[0]]
+    x, iterations = newton(f, settled)
+    if one_exit:
+        sure |= _surely_ends(rows, can, _spread(can, x)[:, 0] > 1 - 1e-6, hopeful=True)
+        settled = sure[np.nonzero(can)[0]]
+    low, high = enclose(f, np.where(settled, 1.0, x), settled)
+    lower, value, upper = (_spread(can, y) for y in (low, x, high))
+    if not one_exit:
+        upper = _without_others(lower, upper)
+    return Leaving(places, _likely(lower, value, upper), lower, upper, sure, iterations, can)
 
 
-def _surely_ends(rows: Rows, places: Ints) -> Mask:
-    """1-exit rows: places whose expected steps are finite, if calls come back."""
-    system = System(*step_system(rows, np.ones((rows.size, 1)), places))
-    steps = least_solutions(system, np.ones((rows.size, 1)))[:, 0]
-    sure = np.zeros(rows.size, np.bool_)
-    sure[places] = np.isfinite(steps[places])
-    return sure
+def _spread(can: Mask, x: Floats) -> Floats:
+    """Values of unknowns as a table by place and exit, 0 elsewhere."""
+    table = np.zeros(can.shape)
+    table[can] = x
+    return table
 
 
-class _Unknowns:
-    """The pairs (place, exit) that are possible, numbered."""
-
-    def __init__(self, rows: Rows, can: Mask) -> None:
-        self.rows, self.shape = rows, can.shape
-        place, exit_index = np.nonzero(can)
-        self.number = np.full(can.shape, -1, np.int32)
-        self.number[place, exit_index] = np.arange(len(place))
-        self.place, self.exit = place.astype(np.int32), exit_index.astype(np.int32)
-        self.local = np.full(len(place), -1, np.int32)
-
-    def spread(self, x: Floats) -> Floats:
-        """Values of unknowns as a table by place and exit, 0 elsewhere."""
-        table = np.zeros(self.shape)
-        table[self.place, self.exit] = x
-        return table
-
-    def newton(self) -> tuple[Floats, int]:
-        """The least solution, and the most iterations of a block."""
-        head = (self.rows, self.number, self.place, self.exit)
-        start, target = unknown_graph(*head)
-        blocks = Blocks.of(start, target)
-        x, at, most = np.zeros(len(self.place)), 0, 0
-        while True:
-            args = (*head, x, blocks.order, blocks.start, at, self.local)
-            at, used = newton_blocks(*args, DENSE, NEWTON_LIMIT)
-            most = max(most, used)
-            if at == len(blocks.start) - 1:
-                return x, most
-            block = blocks.order[blocks.start[at] : blocks.start[at + 1]]
-            x[block], used = newton_sparse(self.polynomials(x, block))
-            most, at = max(most, used), at + 1
-
-    def polynomials(self, x: Floats, block: Ints) -> Polynomials:
-        """Equations of a block."""
-        self.local[block] = np.arange(len(block))
-        f = block_polynomials(self.rows, self.number, self.place, self.exit, x, block, self.local)
-        self.local[block] = -1
-        return f
-
-    def direction(self, x: Floats) -> Floats:
-        """The solution w of w = 1 + F'(x) w; inf where F'(x) has no radius below 1."""
-        f = self.polynomials(x, np.arange(len(x), dtype=np.int32))
-        row, column, value = jacobian(f, x)
-        positive = value > 0
-        row, column, value = row[positive], column[positive], value[positive]
-        start = np.searchsorted(row, np.arange(len(x) + 1)).astype(np.int32)
-        return least_solutions(System(start, column, value), np.ones((len(x), 1)))[:, 0]
+def _without_others(lower: Floats, upper: Floats) -> Floats:
+    """Upper bounds, as probabilities of different exits add up to at most 1."""
+    others = below(lower.sum(axis=1, keepdims=True), lower.shape[1]) - lower
+    rest = np.nextafter(1.0 - np.maximum(np.nextafter(others, -1.0), 0.0), 2.0)
+    bounded: Floats = np.minimum(upper, np.maximum(rest, lower))
+    return bounded
 
 
-def newton_sparse(f: Polynomials) -> tuple[Floats, int]:
-    """Newton's method from below on a large block, after some sweeps; and its iterations."""
-    x = np.zeros(len(f.constant))
-    sweep_up(f, x, 32)
-    for iteration in range(NEWTON_LIMIT):
-        gap = np.maximum(residual(f, x), 0.0)
-        if gap.max() <= 1e-15:
-            return x, iteration
-        entries = jacobian(f, x)
-        step = solve_iterative(*entries, gap, guess=gap)
-        if step is None:
-            step = solve_sparse(*entries, gap)
-        if step is None:
-            return x, iteration
-        x = np.minimum(x + step, 1.0)
-        if step.max() <= 1e-15:
-            return x, iteration
-    return x, NEWTON_LIMIT
+def _likely(lower: Floats, value: Floats, upper: Floats) -> Floats:
+    """Estimates within their bounds, that add up to 1 where this may be so."""
+    total = value.sum(axis=1, keepdims=True)
+    whole = (total > 0.999) & (upper.sum(axis=1, keepdims=True) >= 1)
+    return np.clip(value / np.where(whole, total, 1.0), lower, upper)
 
 
-def _interval(rows: Rows, x: Floats, w: Floats, places: Ints) -> tuple[Floats, Floats]:
-    """Proved bounds around x where w is finite; elsewhere from below only, less a margin."""
-    known = np.isfinite(w)
-    w = np.where(known, w, 0.0)
-    lower = np.maximum(x - _UNPROVED, 0.0)
-    upper = np.ones_like(x)
-    upper[x == 0] = 0.0
-    for delta in 10.0 ** np.arange(-15, -6):
-        if (found := _proved(rows, x, w, places, known, delta)) is not None:
-            lower, upper = (
-                np.where(known, a, b) for a, b in zip(found, (lower, upper), strict=True)
-            )
+def _surely_ends(rows: Rows, can: Mask, hoped: Mask, *, hopeful: bool) -> Mask:
+    """1-exit rows: places whose expected steps are finite even if all calls come back.
+
+    Looks at the places hoped for that refer to no others. Unless hopeful, gives up where expected
+    visits are seen to grow.
+    """
+    ones, places = can.astype(np.float64), np.flatnonzero(can[:, 0]).astype(np.int32)
+    chain = totals(rows, can, (ones, ones, ones), places, can[:, 0])
+    own = hoped & ~chain.leading_to(~hoped)
+    if not own.any() or not (hopeful or _shrinks(chain)):
+        return np.zeros(rows.size, np.bool_)
+    _, enclosure = _Sums(chain, own.astype(np.float64), 0.0 * ones[:, 0]).candidate(own, 1e-7)
+    return own & np.isfinite(enclosure.upper(np.where(own, np.inf, 0.0)))
+
+
+def _shrinks(chain: Totals) -> bool:
+    """Whether expected visits do not grow from round to round, as far as a few rounds tell."""
+    from scipy.sparse import csr_array
+
+    row, column, value = chain.matrix()
+    matrix = csr_array((value, (row, column)), shape=(chain.size, chain.size))
+    visits = np.ones(chain.size)
+    for _ in range(24):
+        before, visits = visits, matrix @ visits
+    return bool(visits.max(initial=0.0) <= 1.01 * before.max(initial=0.0))
+
+
+def newton(f: Polynomials, settled: Mask) -> tuple[Floats, int]:
+    """The least solution, nearly, from below; and how many iterations it took.
+
+    Settled unknowns are 1. Where the linear equations of a step have no positive solution, the
+    chain is too close to critical for floats, and its unknowns stay as they are. The limit counts
+    iterations in which no unknown was reached for the first time.
+    """
+    x, active = np.where(settled, 1.0, 0.0), ~settled
+    iterations = since = 0
+    for _ in range(_FIRST_SWEEPS):
+        x = np.where(active, f.value(x), x)
+    while since < NEWTON_LIMIT:
+        gap = f.value(x) - x
+        if not (active & (np.abs(gap) > (f.terms + 4) * 2.3e-16 * x)).any():
             break
-    others = lower.sum(axis=1, keepdims=True) - lower
-    return lower, np.minimum(upper, 1.0 - others + 1e-15)
+        step = _direction(*f.jacobian(x), x, gap, active, precision=1e-7)
+        active &= ~f.relying_on(active & ~((step >= -1e-6 * x) & (step <= 1.5)))
+        risen = np.where(active, np.minimum(x + step, 1.0), x)
+        since = 0 if ((x == 0) & (risen > 0)).any() else since + 1
+        x, iterations = risen, iterations + 1
+    return x, iterations
 
 
-def _proved(
-    rows: Rows, x: Floats, w: Floats, places: Ints, known: Mask, delta: float
-) -> tuple[Floats, Floats] | None:
-    """The vectors x - delta w and x + delta w, if inductive in spite of rounding errors."""
-    high, low = x + delta * w, np.maximum(x - delta * w, 0.0)
-    above, slope, error = image(rows, high, w, places)
-    below, _, _ = image(rows, low, w, places)
-    own = known & (x > 0)
-    proved = (
-        (high - above >= error) & (slope * (1 + 1e-12) < w) & ((below - low >= error) | (low == 0))
+def _direction(
+    row: Indices,
+    column: Indices,
+    value: Floats,
+    x: Floats,
+    right: Floats,
+    active: Mask,
+    precision: float = 1e-5,
+) -> Floats:
+    """The solution d of d = right + A d on active unknowns, scaled by x; nan if there is none."""
+    kept = active[row] & active[column] & (value > 0)
+    scale = np.where(x > 0, x, 1.0)
+    number = np.cumsum(active) - 1
+    row, column = row[kept], column[kept]
+    value = value[kept] * (scale[column] / scale[row])
+    solved = solve_nonnegative(
+        number[row], number[column], value, (right / scale)[active], precision
     )
-    return (low, high) if proved[own].all() else None
+    result = np.zeros(len(x))
+    result[active] = np.nan if solved is None else solved
+    return result * scale
+
+
+def enclose(f: Polynomials, x: Floats, settled: Mask) -> tuple[Floats, Floats]:
+    """Proved bounds of the least solution: close to x, where the proofs of the module succeed."""
+    own = ~settled & (x > 0)
+    w = _positive(_direction(*f.jacobian(x), x, x, own))
+    enclosure = _Enclosure(
+        lambda y: np.minimum(f.above(y), 1.0), f.below, f.relying_on, settled, x, w
+    )
+    contracting = ~f.relying_on(~settled & ~(f.slope_above(x, w) < w))
+    lower = enclosure.lower(settled.astype(np.float64), contracting)
+    return lower, enclosure.upper(np.ones(f.size))
+
+
+def _positive(w: Floats) -> Floats:
+    """A direction, 0 where it is not positive and finite."""
+    with np.errstate(invalid="ignore"):
+        return np.where((w > 0) & (w < np.inf), w, 0.0)
+
+
+class _Enclosure(NamedTuple):
+    """Search for bounds x - delta w and x + delta w that are inductive.
+
+    Attributes:
+        above: At least the image of a vector.
+        below: At most the image of a vector.
+        relying_on: The unknowns that refer to some.
+        settled: Unknowns whose bounds are known.
+        x: The candidate.
+        w: The direction; 0 where there is none.
+        deltas: Relative errors to try.
+    """
+
+    above: Callable[[Floats], Floats]
+    below: Callable[[Floats], Floats]
+    relying_on: Callable[[Mask], Mask]
+    settled: Mask
+    x: Floats
+    w: Floats
+    deltas: Floats = _DELTAS
+
+    def upper(self, trivial: Floats) -> Floats:
+        """Upper bounds; elsewhere the trivial ones, to which the equations are applied."""
+        bound, done = trivial, self.settled
+        for delta in self.deltas:
+            candidate = np.where(done, bound, np.minimum(self.x + delta * self.w, trivial))
+            holds = (self.w > 0) & (candidate >= self.above(candidate))
+            bound, done = self._accept(bound, done, candidate, holds)
+            if done.all():
+                return bound
+        for _ in range(_SWEEPS if np.isfinite(trivial).all() else 0):
+            bound = np.where(done, bound, np.minimum(bound, self.above(bound)))
+        return bound
+
+    def lower(self, trivial: Floats, contracting: Mask) -> Floats:
+        """Lower bounds, by the direction only where it proves that errors contract."""
+        bound, done = trivial, self.settled
+        for delta in self.deltas:
+            candidate = np.where(done, bound, np.maximum(self.x - delta * self.w, 0.0))
+            holds = contracting & (candidate <= self.below(candidate))
+            bound, done = self._accept(bound, done, candidate, holds)
+            if (done | ~contracting).all():
+                break
+        for _ in range(0 if done.all() else _SWEEPS):
+            bound = np.where(done, bound, np.maximum(bound, self.below(bound)))
+        return bound
+
+    def _accept(
+        self, bound: Floats, done: Mask, candidate: Floats, holds: Mask
+    ) -> tuple[Floats, Mask]:
+        """Take over candidates that are inductive together with what they refer to."""
+        accepted = done | ~self.relying_on(~done & ~holds)
+        return np.where(accepted, candidate, bound), accepted
+
+
+class Bounds(NamedTuple):
+    """Bounds and an estimate by place; the estimate is inf where the upper bound is."""
+
+    lower: Floats
+    value: Floats
+    upper: Floats
+
+
+def least_totals(
+    chain: Totals, places: Ints, b: Floats, doubt: Floats | float = 0.0, *, infinite: Mask
+) -> Bounds:
+    """Bounds of the least solution of x = b + A x.
+
+    Args:
+        chain: The operator A.
+        places: Places to look at.
+        b: Number that each place adds, nonnegative.
+        doubt: The exact b is within half this distance, and 0 where b is.
+        infinite: Places at which the solution is known to be infinite.
+    """
+    adding = np.zeros(len(b), np.bool_)
+    adding[places] = b[places] > 0
+    own = chain.leading_to(adding) & ~infinite
+    sums = _Sums(chain, np.where(own, b, 0.0), np.where(own & (b > 0), doubt, 0.0))
+    x, enclosure = sums.candidate(own, precision=1e-15)
+    upper = enclosure.upper(np.where(own, np.inf, 0.0))
+    if (b[places] > 0).all():  # finite totals mean finitely many steps
+        sure = chain.sure | (own & np.isfinite(upper))
+        enclosure = enclosure._replace(below=sums._replace(chain=chain._replace(sure=sure)).below)
+    contracting = ~enclosure.relying_on(own & ~(chain.above(enclosure.w) < enclosure.w))
+    lower = enclosure.lower(np.zeros(len(b)), contracting)
+    value = np.where(np.isfinite(upper), np.clip(x, lower, upper), np.inf)
+    return Bounds(*(np.where(infinite, np.inf, each) for each in (lower, value, upper)))
+
+
+class _Sums(NamedTuple):
+    """The operator x -> b + A x, with b known up to half a doubt."""
+
+    chain: Totals
+    b: Floats
+    doubt: Floats
+
+    def above(self, d: Floats) -> Floats:
+        return np.nextafter(self.b + self.doubt + self.chain.above(d), np.inf)
+
+    def below(self, d: Floats) -> Floats:
+        least = np.nextafter(self.b - self.doubt + self.chain.below(d), -np.inf)
+        return np.maximum(least, 0.0)
+
+    def candidate(self, own: Mask, precision: float) -> tuple[Floats, _Enclosure]:
+        """A solution in floats on some places, and what may enclose the exact one."""
+        row, column, value = self.chain.matrix()
+        ones = np.ones(len(own))
+        x = _positive(_direction(row, column, value, ones, self.b, own, precision))
+        w = _positive(_direction(row, column, value, x, x, own & (x > 0)))
+
+        def relying_on(bad: Mask) -> Mask:
+            return reaching(row, column, bad) if bad.any() else bad
+
+        deltas = _DELTAS[precision <= _DELTAS]
+        return x, _Enclosure(self.above, self.below, relying_on, ~own, x, w, deltas)

@@ -1,10 +1,11 @@
-"""What a fixed policy is worth: a recursive Markov chain, solved."""
+"""The value of a fixed policy: a recursive Markov chain, solved."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ import numpy as np
 
 from recurl.simulation.rollout import simulate
 from recurl.solving.depth import expected_depth
+from recurl.solving.exact_chain import ExactRows
 from recurl.solving.expectations import Expectations, expectations
+from recurl.solving.outward import float_above, float_below
 from recurl.solving.rows import rows_of_policy
 
 if TYPE_CHECKING:
@@ -29,10 +32,12 @@ class Evaluation:
     Attributes:
         policy: The policy.
         value: Expected total reward, and worth of the exit; +inf or -inf where it is, nan where
-            both gains and losses are infinite.
+            both gains and losses are infinite, or where it is not known whether they are.
         lower: The value is at least this.
         upper: The value is at most this.
-        steps: Expected number of steps; inf if infinite, or if the run may never end.
+        steps: Expected number of steps; inf if infinite, or if the run may never end; nan if
+            neither is known.
+        steps_interval: Interval that holds the expected number of steps.
         termination: Interval that holds the probability that the run ends.
         exit_probabilities: Probability to end by each exit of the start component.
         exit_intervals: Intervals that hold these probabilities.
@@ -45,6 +50,7 @@ class Evaluation:
     lower: float
     upper: float
     steps: float
+    steps_interval: tuple[float, float]
     termination: tuple[float, float]
     exit_probabilities: dict[str, float]
     exit_intervals: dict[str, tuple[float, float]]
@@ -55,11 +61,13 @@ class Evaluation:
     def depth(self) -> float:
         """Expected greatest stack height: 1 if nothing is called; inf if infinite, nan if endless.
 
+        Also nan if it is not known whether the expected steps are finite.
+
         ``sum_h P(depth > h)``, by the probabilities to end within height h. The sum converges
         geometrically if the expected steps are finite.
         """
         if not math.isfinite(self.steps):
-            return math.inf if self.termination[1] >= 1 else math.nan
+            return self.steps if self.termination[0] >= 1 else math.nan
         rows = rows_of_policy(self.policy)
         total, rest = expected_depth(rows, self.chain.leaving.places)
         return total + rest
@@ -74,7 +82,7 @@ class Evaluation:
 
     def __str__(self) -> str:
         model, (low, high) = self.policy.model, self.termination
-        ends = f"ends with probability {_between(low, high)}"
+        ends = f"ends with probability {_shown(low, high)}"
         exits = ", ".join(f"{name} {p:.6g}" for name, p in self.exit_probabilities.items())
         parts = [
             f"{model.name} under a policy that is {self.policy.kind}: expected reward "
@@ -108,27 +116,96 @@ def evaluate(policy: Policy, *, exit_values: Sequence[float] | None = None) -> E
         -6.0
     """
     rows = rows_of_policy(policy)
-    found = expectations(rows)
-    at, p = rows.start, rows.start_prob
-    leaving = found.leaving
-    low, mid, high = (p @ table[at] for table in (leaving.lower, leaving.value, leaving.upper))
+    found = expectations(rows, exact=ExactRows(policy))
     names, worth = _exits(policy, exit_values)
-    low, mid, high = low[: len(names)], mid[: len(names)], high[: len(names)]
-    value = float(p @ found.reward[at] + worth @ mid)
-    error = float(p @ found.error[at] + np.abs(worth) @ (high - low))
+    at, start = rows.start, _Start(policy)
+    leaving, count = found.leaving, len(names)
+    exits = [start.interval(leaving.lower[at, k], leaving.upper[at, k]) for k in range(count)]
     sure = bool(leaving.sure[at].all())
+    steps = start.interval(found.steps_lower[at], found.steps_upper[at])
+    reward = start.interval(found.reward_lower[at], found.reward_upper[at])
+    lower, upper = _with_worth(reward, worth, exits)
+    chances = [min(max(start.mean(leaving.value[at, k]), a), b) for k, (a, b) in enumerate(exits)]
+    value = start.mean(found.reward[at]) + float(worth @ np.array(chances))
+    termination = (1.0, 1.0) if sure else _sum_of(exits)
     return Evaluation(
         policy,
-        value,
-        lower=value - error if math.isfinite(value) else _end(value, -1),
-        upper=value + error if math.isfinite(value) else _end(value, 1),
-        steps=float(p @ found.steps[at]),
-        termination=(1.0, 1.0) if sure else (float(low.sum()), min(float(high.sum()), 1.0)),
-        exit_probabilities=dict(zip(names, mid.tolist(), strict=True)),
-        exit_intervals=dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True)),
-        reason=_reason(value, sure, float(high.sum())),
+        _between(value, lower, upper),
+        lower,
+        upper,
+        steps=_between(start.mean(found.steps[at]), *steps),
+        steps_interval=steps,
+        termination=termination,
+        exit_probabilities=dict(zip(names, chances, strict=True)),
+        exit_intervals=dict(zip(names, exits, strict=True)),
+        reason=_reason(lower, upper, steps, termination),
         chain=found,
     )
+
+
+class _Start:
+    """Sums over the entries at which runs start, by their exact probabilities."""
+
+    def __init__(self, policy: Policy) -> None:
+        t, exact = policy.model.tables, policy.model.exact
+        self.weights = [exact.start(int(e)) for e in np.flatnonzero(t.start_prob > 0)]
+
+    def interval(self, lower: Floats, upper: Floats) -> tuple[float, float]:
+        """The mean of bounds, rounded outwards; nan where it is undefined."""
+        if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+            return self._end(lower, -math.inf), self._end(upper, math.inf)
+        pairs = ((w, Fraction(a), Fraction(b)) for w, a, b in self._with(lower, upper))
+        ends = [(w * a, w * b) for w, a, b in pairs]
+        return float_below(sum(a for a, _ in ends)), float_above(sum(b for _, b in ends))
+
+    def mean(self, values: Floats) -> float:
+        """The mean of values, in floats."""
+        return float(np.array([float(w) for w in self.weights]) @ values)
+
+    def _with(self, lower: Floats, upper: Floats) -> Iterator[tuple[Fraction, float, float]]:
+        return zip(self.weights, lower.tolist(), upper.tolist(), strict=True)
+
+    def _end(self, values: Floats, side: float) -> float:
+        """One end, where some values are infinite."""
+        if np.isnan(values).any() or len(set(values[np.isinf(values)].tolist())) > 1:
+            return math.nan if np.isnan(values).any() else side
+        if np.isinf(values).any():
+            return float(values[np.isinf(values)][0])
+        mean = sum(w * Fraction(v) for w, v in zip(self.weights, values.tolist(), strict=True))
+        return float_above(mean) if side > 0 else float_below(mean)
+
+
+def _with_worth(
+    reward: tuple[float, float], worth: Floats, exits: list[tuple[float, float]]
+) -> tuple[float, float]:
+    """Bounds of the reward and the worth of the exit; -inf and inf where nothing is known."""
+    added = [
+        sorted((Fraction(w) * Fraction(a), Fraction(w) * Fraction(b)))
+        for w, (a, b) in zip(worth.tolist(), exits, strict=True)
+    ]
+    ends = []
+    for side, bound in enumerate(reward):
+        rounded = float_above if side else float_below
+        if math.isnan(bound):
+            ends.append(math.inf if side else -math.inf)
+        elif math.isinf(bound):
+            ends.append(bound)
+        else:
+            ends.append(rounded(sum((pair[side] for pair in added), Fraction(bound))))
+    return ends[0], ends[1]
+
+
+def _sum_of(exits: list[tuple[float, float]]) -> tuple[float, float]:
+    """Bounds of the probability that the run ends."""
+    low, high = (sum(Fraction(ends[side]) for ends in exits) for side in (0, 1))
+    return min(float_below(Fraction(low)), 1.0), min(float_above(Fraction(high)), 1.0)
+
+
+def _between(value: float, lower: float, upper: float) -> float:
+    """An estimate that is within its bounds; nan if they leave open whether it is infinite."""
+    if math.isinf(lower) or math.isinf(upper):
+        return lower if lower == upper else math.nan
+    return min(max(value, lower), upper)
 
 
 def _exits(policy: Policy, exit_values: Sequence[float] | None) -> tuple[list[str], Floats]:
@@ -142,25 +219,23 @@ def _exits(policy: Policy, exit_values: Sequence[float] | None) -> tuple[list[st
     return names, worth
 
 
-def _end(value: float, sign: int) -> float:
-    """End of the interval of a value that is infinite or undefined."""
-    return sign * math.inf if math.isnan(value) else value
-
-
-def _reason(value: float, sure: bool, most: float) -> str:
-    if sure:
+def _reason(
+    lower: float, upper: float, steps: tuple[float, float], termination: tuple[float, float]
+) -> str:
+    if math.isfinite(steps[1]):
         return ""
-    parts = [
-        "The run may never end"
-        if most < 1 - 1e-9
-        else "The expected number of steps is infinite, or too close to it to tell"
-    ]
-    if math.isinf(value):
-        parts.append("gains are infinite" if value > 0 else "losses are infinite")
-    if math.isnan(value):
-        parts.append("gains and losses are both infinite, so that the total is undefined")
+    if termination[1] < 1:
+        parts = ["The run may never end"]
+    elif steps[0] == math.inf:
+        parts = ["The expected number of steps is infinite"]
+    else:
+        parts = ["The expected number of steps is infinite, or too large for floats to tell"]
+    if lower == upper:
+        parts.append("gains are infinite" if lower > 0 else "losses are infinite")
+    elif math.isinf(lower) and math.isinf(upper):
+        parts.append("gains and losses may both be infinite, so that the total is undefined")
     return "; ".join(parts)
 
 
-def _between(low: float, high: float) -> str:
+def _shown(low: float, high: float) -> str:
     return f"{high:.10g}" if high - low <= 1e-10 else f"in [{low:.10g}, {high:.10g}]"

@@ -1,37 +1,45 @@
-"""Deterministic models: the optimum is a longest path, whatever the number of exits."""
+"""Deterministic models: the optimum is a longest path, whatever the number of exits.
+
+All sums are exact: rewards are whole numbers of one unit.
+"""
 
 from __future__ import annotations
 
+import heapq
+import math
 import time
+from collections import defaultdict
+from collections.abc import Iterator
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recurl.model.graph_kernel import strong_components
-from recurl.model.tables import CALL, Floats, Ints
+from recurl.model.tables import CALL, EXIT, Floats, Ints
 from recurl.policy import Policy
 from recurl.solving.elsewhere import certified_elsewhere
-from recurl.solving.longest_path_kernel import longest_paths
-from recurl.solving.properness_kernel import place_graph
-from recurl.solving.rows import rows_of_model
+from recurl.solving.outward import float_above, float_below
 from recurl.solving.solution import Solution
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
     from recurl.solving.question import Question
 
+Best = dict[tuple[int, int], int]
+"""Greatest reward on a way from a vertex to an exit, by vertex and number of the exit."""
+
 
 def solve_deterministic(
     model: RMDP, question: Question, epsilon: float, **options: Any
 ) -> Solution | None:
-    """The optimum of a deterministic model, exact up to the rounding of its sums.
+    """The optimum of a deterministic model, exactly.
 
     A policy leaves by one exit for sure, so that ``x(v, q) = max_k R(q, k) + v[k]`` with R(q, k)
     the greatest reward on a way from q to exit k: ``R(q, k) = max_a r + R(q', k)``, and at calls
     ``R((b, en), k) = max_j R(en, j) + R((b, j), k)``. If every policy ends, ways do not go round in
-    circles, and sweeps come to an end. If some policy does not end, but every step costs something,
-    it pays infinitely much, and the best way to an exit is the optimum all the same.
+    circles. If some policy does not end, but every step costs something, it pays infinitely much,
+    and the best way to an exit is the optimum all the same.
 
     Returns:
         The solution, or None if a policy that does not end might be better, or nothing ends.
@@ -43,60 +51,184 @@ def solve_deterministic(
         (1048575.0, 'longest path')
     """
     began = time.perf_counter()
-    t = model.tables
-    rewards = question.transition_rewards(t)
-    if not (_always_ends(model) or (rewards < 0).all()):
+    t, graph = model.tables, _Graph(model, question)
+    order = graph.callees_first()
+    if order is None and not all(r < 0 for r in graph.rewards):
         return None
-    nearest = model.reach.distance.min(axis=1)
-    order = np.argsort(nearest, kind="stable").astype(np.int32)
-    best, choice, ended = longest_paths(t, rewards, order, t.n_vertices + 1)
-    if not ended or not np.isfinite(best[t.starts]).any(axis=1).all():
-        return None
-    root, taken = question.root_values(t), t.start_prob > 0
+    choice = np.zeros((t.n_vertices, t.max_exits), np.int32)
+    best = graph.along(order, choice) if order is not None else graph.nearest_first(choice)
+    root = [Fraction(x) for x in question.root_values(t).tolist()]
     first = int(t.component_start[t.start_component])
-    ways = best[first : first + len(t.start_prob), : len(root)] + root
-    values = question.sign * _by_vertex(model, best, root) + 0.0
-    value = question.sign * float(t.start_prob[taken] @ ways.max(axis=1)[taken]) + 0.0
+    entries = np.flatnonzero(t.start_prob > 0)
+    taken = {int(e): graph.best_exit(best, first + int(e), root) for e in entries}
+    if None in taken.values():
+        return None
+    total = Fraction(0)
+    exits = np.zeros(len(t.start_prob), np.int32)
+    for entry, found in taken.items():
+        assert found is not None
+        exits[entry], total = found[0], total + model.exact.start(entry) * found[1]
+    lower, upper = graph.by_vertex(best, root)
     return Solution(
         model,
         question,
-        value,
-        value,
+        float_below(int(question.sign) * total),
+        float_above(int(question.sign) * total),
         method="longest path",
         reason="deterministic: the best way from the start to an exit",
-        policy=_policy(model, choice, ways.argmax(axis=1)),
-        values_lower=values,
-        values_upper=values,
+        policy=_policy(model, choice, exits),
+        values_lower=lower,
+        values_upper=upper,
         work={"vertices": t.n_vertices},
         seconds=time.perf_counter() - began,
         _certify=partial(certified_elsewhere, model, question, epsilon, options),
     )
 
 
-def _by_vertex(model: RMDP, best: Floats, root: Floats) -> Floats:
-    """What the best way from each vertex is worth; nan where that depends on who calls."""
-    if model.kind.one_exit:
-        return best[:, 0]
-    t = model.tables
-    values = np.full(t.n_vertices, np.nan)
-    own = t.vertex_component == t.start_component
-    values[own] = (best[own, : len(root)] + root).max(axis=1)
-    return values
+class _Graph:
+    """A deterministic model as a graph of vertices; rewards are whole, and made great."""
+
+    def __init__(self, model: RMDP, question: Question) -> None:
+        self.model, self.tables, self.sign = model, model.tables, int(question.sign)
+        exact = _exact_rewards(model, question)
+        self.unit = math.lcm(*(r.denominator for r in set(exact)))
+        self.rewards = [self.sign * int(r * self.unit) for r in exact]
+        self.kind = self.tables.vertex_kind.tolist()
+        self.target: list[int] = self.tables.target.tolist()
+        self.actions = self.tables.action_start.tolist()
+        self.exits = self.tables.n_exits[self.tables.vertex_component].tolist()
+
+    def callees_first(self) -> list[int] | None:
+        """The vertices that a run can visit, each after all that may follow it; None in a circle.
+
+        Without a circle, of steps or of calls, every policy ends.
+        """
+        order: list[int] = []
+        state: dict[int, bool] = {}  # False on the way down, True when done
+        stack = [(int(v), iter(self._after(int(v)))) for v in self.tables.starts]
+        for v, _ in stack:
+            state[v] = False
+        while stack:
+            v, others = stack[-1]
+            following = next(others, None)
+            if following is None:
+                stack.pop()
+                order.append(v)
+                state[v] = True
+            elif following not in state:
+                state[following] = False
+                stack.append((following, iter(self._after(following))))
+            elif not state[following]:
+                return None
+        return order
+
+    def _after(self, v: int) -> list[int]:
+        """The vertices that the worth of a vertex depends on."""
+        if self.kind[v] == EXIT:
+            return []
+        if self.kind[v] == CALL:
+            entry, back, count = self._ports(v)
+            seen = self.model.reach.reachable
+            return [entry, *(q for q in range(back, back + count) if seen[q])]
+        return self.target[self.actions[v] : self.actions[v + 1]]
+
+    def _ports(self, call: int) -> tuple[int, int, int]:
+        """Entry, first return port and number of exits of what a call port calls."""
+        t = self.tables
+        box = int(t.vertex_box[call])
+        callee = int(t.box_component[box])
+        entry = int(t.component_start[callee] + t.vertex_port[call])
+        return entry, int(t.box_return[box]), int(t.n_exits[callee])
+
+    def along(self, order: list[int], choice: Ints) -> Best:
+        """Best ways, each from those that follow."""
+        best: Best = {}
+        for v in order:
+            for k, value, first in self._ways(best, v):
+                if (v, k) not in best or value > best[v, k]:
+                    best[v, k], choice[v, k] = value, first
+        return best
+
+    def _ways(self, best: Best, v: int) -> Iterator[tuple[int, int, int]]:
+        """Ways on from a vertex: the exit they lead to, their reward and their first choice."""
+        if self.kind[v] == EXIT:
+            yield int(self.tables.vertex_port[v]), 0, 0
+        elif self.kind[v] == CALL:
+            entry, back, count = self._ports(v)
+            for j in range(count):
+                if (entry, j) in best:
+                    for k in range(self.exits[v]):
+                        if (back + j, k) in best:
+                            yield k, best[entry, j] + best[back + j, k], j
+        else:
+            begin = self.actions[v]
+            for a in range(begin, self.actions[v + 1]):
+                for k in range(self.exits[v]):
+                    if (self.target[a], k) in best:
+                        yield k, self.rewards[a] + best[self.target[a], k], a - begin
+
+    def nearest_first(self, choice: Ints) -> Best:
+        """Best ways where every step costs something: the cheapest ones are settled first.
+
+        This is Knuth's generalisation of Dijkstra's algorithm: a way through a call is made of two,
+        and costs at least as much as each.
+        """
+        best: Best = {}
+        before = self._before()
+        queue = [
+            (0, int(v), int(self.tables.vertex_port[v]), 0)
+            for v in np.flatnonzero(self.tables.vertex_kind == EXIT)
+        ]
+        while queue:
+            cost, v, k, first = heapq.heappop(queue)
+            if (v, k) in best:
+                continue
+            best[v, k], choice[v, k] = -cost, first
+            for q in before[v]:
+                for exit_index, value, way in self._ways(best, q):
+                    if (q, exit_index) not in best:
+                        heapq.heappush(queue, (-value, q, exit_index, way))
+        return best
+
+    def _before(self) -> dict[int, list[int]]:
+        """For each vertex those whose worth depends on it."""
+        before: dict[int, list[int]] = defaultdict(list)
+        for v in range(self.tables.n_vertices):
+            for q in self._after(v):
+                before[q].append(v)
+        return before
+
+    def best_exit(self, best: Best, v: int, root: list[Fraction]) -> tuple[int, Fraction] | None:
+        """The exit of the start component to leave by, and what that is worth."""
+        ways = [
+            (k, Fraction(best[v, k], self.unit) + worth)
+            for k, worth in enumerate(root)
+            if (v, k) in best
+        ]
+        return max(ways, key=lambda way: way[1], default=None)
+
+    def by_vertex(self, best: Best, root: list[Fraction]) -> tuple[Floats, Floats]:
+        """Bounds by vertex; nan where the worth depends on who calls, or no run comes."""
+        t = self.tables
+        lower, upper = np.full((2, t.n_vertices), np.nan)
+        own = t.vertex_component == t.start_component
+        own |= self.model.kind.one_exit
+        for v in {v for v, _ in best}:
+            found = self.best_exit(best, v, root) if own[v] else None
+            if found is not None:
+                lower[v] = float_below(self.sign * found[1])
+                upper[v] = float_above(self.sign * found[1])
+        return lower, upper
 
 
-def _always_ends(model: RMDP) -> bool:
-    """Whether no run can go round in a circle, or call forever: then every policy ends."""
-    start, target = place_graph(rows_of_model(model.tables))
-    owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    seen = model.reach.reachable
-    kept = seen[owner] & seen[target]
-    owner, target = owner[kept], target[kept]
-    start = np.searchsorted(owner, np.arange(len(start))).astype(np.int32)
-    label, _ = strong_components(start, target)
-    return not (label[owner] == label[target]).any()
+def _exact_rewards(model: RMDP, question: Question) -> list[Fraction]:
+    """Reward of each transition, in fractions."""
+    if question.rewards != "model":
+        return [Fraction(question.rewards == "steps")] * model.tables.n_transitions
+    return [model.exact.reward(i) for i in range(model.tables.n_transitions)]
 
 
-def _policy(model: RMDP, choice: Ints, exits: Floats) -> Policy:
+def _policy(model: RMDP, choice: Ints, exits: Ints) -> Policy:
     """One context per exit of each component: the way to leave by it."""
     t = model.tables
     first = np.concatenate([[0], np.cumsum(t.n_exits)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from recurl.policy import Policy
 from recurl.solving.chain_certificate import chain_certificate
 from recurl.solving.evaluate import evaluate
+from recurl.solving.outward import float_above, float_below
 from recurl.solving.solution import Solution
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
     found = evaluate(Policy.uniform(model), exit_values=question.exit_values or None)
     low, high, reason = found.lower, found.upper, found.reason
     if question.rewards == "steps":
-        low = high = found.steps
+        low, high = found.steps_interval
     elif question.rewards == "none":
         low, high = _worth_of_exits(question, list(found.exit_intervals.values()))
     return Solution(
@@ -55,7 +57,7 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
 def _worth_of_exits(
     question: Question, intervals: list[tuple[float, float]]
 ) -> tuple[float, float]:
-    pairs = list(zip(question.exit_values, intervals, strict=True))
-    low = sum(worth * (a if worth >= 0 else b) for worth, (a, b) in pairs)
-    high = sum(worth * (b if worth >= 0 else a) for worth, (a, b) in pairs)
-    return low, high
+    pairs = list(zip(map(Fraction, question.exit_values), intervals, strict=True))
+    low = sum(worth * Fraction(a if worth >= 0 else b) for worth, (a, b) in pairs)
+    high = sum(worth * Fraction(b if worth >= 0 else a) for worth, (a, b) in pairs)
+    return float_below(Fraction(low)), float_above(Fraction(high))

@@ -12,7 +12,6 @@ import numpy as np
 
 from recurl.model.tables import CALL, EXIT, Floats, Tables
 from recurl.solving.chains import leave_probabilities
-from recurl.solving.chains_kernel import image
 from recurl.solving.linear import Blocks
 from recurl.solving.properness_kernel import place_graph
 from recurl.solving.reach_kernel import raise_reach
@@ -39,8 +38,9 @@ def certain_reach(tables: Tables) -> Floats:
     rows = rows_of_model(tables)
     order = Blocks.of(*place_graph(rows)).order
     single = bool((np.diff(tables.action_start) <= 1).all())
-    p = _by_newton(rows) if single else None
-    if p is None:
+    if single:
+        p = _by_newton(rows)
+    else:
         p = np.zeros((tables.n_vertices, tables.max_exits))
         sweeps = min(_SWEEPS, _WORK // (len(rows.prob) * tables.max_exits + 1) + 1)
         for _ in range(sweeps):
@@ -81,14 +81,9 @@ def call_worth(
     return total, (t.max_exits + 4) * 2.3e-16 * (size + np.abs(total))
 
 
-def _by_newton(rows: Rows) -> Floats | None:
-    """Lower ends of the leave probabilities, if inductive in spite of rounding errors."""
-    found = leave_probabilities(rows, everywhere=True)
-    low = found.lower
-    after, _, error = image(rows, low, np.zeros_like(low), found.places)
-    own = found.places
-    holds = (after[own] - low[own] >= error[own]) | (low[own] == 0)
-    return low.copy() if holds.all() else None
+def _by_newton(rows: Rows) -> Floats:
+    """Lower ends of the leave probabilities, which are inductive in spite of rounding errors."""
+    return leave_probabilities(rows, everywhere=True).lower.copy()
 
 
 def _with_ports(t: Tables, p: Floats) -> Floats:

@@ -39,6 +39,7 @@ class Rows(NamedTuple):
         n_exits: Number of exits of the component of each place. ``[n]``
         start: Places at which a run may start.
         start_prob: Their probabilities, all positive.
+        doubt: The exact probability of a transition is within this distance of ``prob``. ``[T]``
     """
 
     action_start: Ints
@@ -53,6 +54,7 @@ class Rows(NamedTuple):
     n_exits: Ints
     start: Ints
     start_prob: Floats
+    doubt: Floats
 
     @property
     def size(self) -> int:
@@ -81,6 +83,7 @@ def rows_of_model(tables: Tables) -> Rows:
         t.n_exits[t.vertex_component],
         t.starts,
         t.start_prob[t.start_prob > 0],
+        _doubt(t, binary=True),
     )
 
 
@@ -94,10 +97,13 @@ def rows_of_policy(policy: Policy) -> Rows:
     vertex = policy.slot_vertex
     count = np.where(policy.actions == RANDOM, np.diff(t.action_start)[vertex], 1)
     exits, n_returns = _exits(t)
+    shared = np.repeat(count, np.diff(chain.row_start))
+    prob = t.prob[i] / shared
+    doubt = _doubt(t, binary=policy.model.exact.binary)[i] / shared
     return _frozen(
         action_start,
         begins,
-        t.prob[i] / np.repeat(count, np.diff(chain.row_start)),
+        prob,
         chain.reward,
         chain.move,
         chain.landing,
@@ -107,7 +113,24 @@ def rows_of_policy(policy: Policy) -> Rows:
         t.n_exits[t.vertex_component[vertex]],
         chain.start[t.start_prob > 0],
         t.start_prob[t.start_prob > 0],
+        np.where(shared > 1, doubt * (1 + 1e-15) + np.spacing(prob), doubt),
     )
+
+
+def _doubt(t: Tables, *, binary: bool) -> Floats:
+    """How far the exact probabilities may be from their floats.
+
+    A number of a document is within half a unit in the last place, and the only transition of an
+    action has probability 1. In a binary model the last transition of an action takes up what the
+    others leave of 1.
+    """
+    begin, last = t.transition_start[:-1], t.transition_start[1:] - 1
+    count = np.diff(t.transition_start)
+    doubt: Floats = np.where(t.prob > 0, np.spacing(t.prob), 0.0)
+    rest = np.abs(1.0 - np.add.reduceat(t.prob, begin)) if len(begin) else np.zeros(0)
+    residue = np.where(count > 1, rest + count * 2.3e-16, np.abs(1.0 - t.prob[last]))
+    doubt[last] = np.where(binary, residue, np.where(count > 1, doubt[last], 0.0))
+    return doubt
 
 
 def _frozen(*arrays: npt.NDArray[Any]) -> Rows:

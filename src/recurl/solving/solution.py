@@ -55,6 +55,11 @@ class Solution:
     seconds: float = 0.0
     _certify: Callable[[], Certificate] | None = None
 
+    def __post_init__(self) -> None:
+        assert self.lower <= self.upper, (
+            f"{self.model.name}: {self.method} gave lower {self.lower} > upper {self.upper}"
+        )
+
     @property
     def value(self) -> float:
         """Middle of the interval, or its infinite end."""
