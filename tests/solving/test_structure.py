@@ -35,7 +35,7 @@ def test_hierarchical(seed: int, objective: str) -> None:
 def test_deterministic(seed: int, objective: str) -> None:
     model = recurl.zoo.random_model(seed=seed, kind="deterministic", components=4, nodes=6)
     found = same(model, Question(objective), "longest path")
-    assert found.lower == found.upper
+    assert found.lower <= found.upper <= math.nextafter(found.lower, math.inf)
 
 
 def test_deterministic_is_not_unravelled() -> None:

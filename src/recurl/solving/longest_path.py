@@ -52,11 +52,11 @@ def solve_deterministic(
     """
     began = time.perf_counter()
     t, graph = model.tables, _Graph(model, question)
-    order = graph.callees_first()
-    if order is None and not all(r < 0 for r in graph.rewards):
+    order, ends = graph.callees_first()
+    if not ends and not all(r < 0 for r in graph.rewards):
         return None
     choice = np.zeros((t.n_vertices, t.max_exits), np.int32)
-    best = graph.along(order, choice) if order is not None else graph.nearest_first(choice)
+    best = graph.along(order, choice) if ends else graph.nearest_first(choice)
     root = [Fraction(x) for x in question.root_values(t).tolist()]
     first = int(t.component_start[t.start_component])
     entries = np.flatnonzero(t.start_prob > 0)
@@ -98,29 +98,43 @@ class _Graph:
         self.actions = self.tables.action_start.tolist()
         self.exits = self.tables.n_exits[self.tables.vertex_component].tolist()
 
-    def callees_first(self) -> list[int] | None:
-        """The vertices that a run can visit, each after all that may follow it; None in a circle.
+    def callees_first(self) -> tuple[list[int], bool]:
+        """Vertices, each after all that may follow it; and whether no run meets a circle.
 
-        Without a circle, of steps or of calls, every policy ends.
+        Without a circle, of steps or of calls, every policy ends. Vertices that lead to one are
+        left out.
         """
         order: list[int] = []
-        state: dict[int, bool] = {}  # False on the way down, True when done
-        stack = [(int(v), iter(self._after(int(v)))) for v in self.tables.starts]
-        for v, _ in stack:
-            state[v] = False
+        lost: dict[int, bool] = {}
+        under_way: set[int] = set()
+        for root in (*self.tables.starts.tolist(), *range(self.tables.n_vertices)):
+            if root not in lost:
+                self._search(root, order, lost, under_way)
+        return order, not any(lost[v] for v in self.tables.starts.tolist())
+
+    def _search(
+        self, root: int, order: list[int], lost: dict[int, bool], under_way: set[int]
+    ) -> None:
+        """Depth-first search; on the way back vertices learn whether they lead to a circle."""
+        stack = [(root, iter(self._after(root)))]
+        lost[root] = False
+        under_way.add(root)
         while stack:
             v, others = stack[-1]
             following = next(others, None)
             if following is None:
                 stack.pop()
-                order.append(v)
-                state[v] = True
-            elif following not in state:
-                state[following] = False
+                under_way.remove(v)
+                if not lost[v]:
+                    order.append(v)
+                if stack:
+                    lost[stack[-1][0]] |= lost[v]
+            elif following not in lost:
+                lost[following] = False
+                under_way.add(following)
                 stack.append((following, iter(self._after(following))))
-            elif not state[following]:
-                return None
-        return order
+            else:
+                lost[v] |= lost[following] or following in under_way
 
     def _after(self, v: int) -> list[int]:
         """The vertices that the worth of a vertex depends on."""
@@ -128,8 +142,8 @@ class _Graph:
             return []
         if self.kind[v] == CALL:
             entry, back, count = self._ports(v)
-            seen = self.model.reach.reachable
-            return [entry, *(q for q in range(back, back + count) if seen[q])]
+            near = self.model.reach.distance[entry]
+            return [entry, *(back + j for j in range(count) if near[j] < math.inf)]
         return self.target[self.actions[v] : self.actions[v + 1]]
 
     def _ports(self, call: int) -> tuple[int, int, int]:
@@ -208,7 +222,7 @@ class _Graph:
         return max(ways, key=lambda way: way[1], default=None)
 
     def by_vertex(self, best: Best, root: list[Fraction]) -> tuple[Floats, Floats]:
-        """Bounds by vertex; nan where the worth depends on who calls, or no run comes."""
+        """Bounds by vertex; nan where the worth depends on who calls, or no exit is known."""
         t = self.tables
         lower, upper = np.full((2, t.n_vertices), np.nan)
         own = t.vertex_component == t.start_component
