@@ -27,11 +27,11 @@ def test_cloud_is_completed_with_a_context() -> None:
     assert completion.value == pytest.approx(-5.34248536, abs=1e-6)
     assert not completion.stackless
     source = completion.source()
-    assert "if 'divide' == 'mono':" in source
-    assert "if 'reliable' == 'fast':" in source
-    assert "('no' if context <= " in source
+    assert "mono" not in source
+    assert "def S():\n    reward(-1.5)\n    if flip(0.3):\n        H(0)\n" in source
+    assert "    if context >= 8:\n        reward(-0.2)\n" in source
     assert "H(context + 1) or H(context)" in source
-    assert "# context 0: called by S on line 21, column 13; " in source
+    assert "# context 0: called by S or H\n# context 1 to 8: called by H\ndef H(" in source
     returns = completion.run(20_000)
     error = 5 * returns.std() / np.sqrt(len(returns))
     assert abs(returns.mean() - completion.value) <= error
@@ -66,7 +66,7 @@ def test_other_questions_can_be_asked() -> None:
     completion = program.solve(of="steps", objective="min")
     assert completion.solution is not None
     assert completion.solution.value == pytest.approx(1)
-    assert "if 'safe' == 'fast'" in completion.source()
+    assert completion.source().endswith("def retry():\n    reward(-2)\n")
 
 
 def test_words() -> None:
@@ -80,4 +80,5 @@ def test_words() -> None:
 def test_notebooks_show_the_source() -> None:
     html = VALUES["retry"][0].solve()._repr_html_()
     assert html.startswith("<p>retry, worth -1.66667</p><pre>import random")
-    assert "if &#x27;fast&#x27; == &#x27;fast&#x27;:" in html
+    assert "while flip(" not in html
+    assert "    if flip(0.4):\n        retry()" in html

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
+from tests.programs.written import program_of
 
-from recurl.programs.decisions import Table, expression, literal, parsed, simplest
+from recurl.programs.decisions import Table, condition, expression, same, simplest
+from recurl.programs.literals import Writer, parsed
+
+BOTH = (True, False)
 
 
 @pytest.mark.parametrize(
@@ -22,10 +24,10 @@ from recurl.programs.decisions import Table, expression, literal, parsed, simple
         (
             ("n",),
             {(i,): i // 2 in (1, 2) for i in range(8)},
-            "False if n <= 1 else True if n <= 5 else False",
+            "2 <= n <= 5",
         ),
-        (("n",), {(i,): i % 2 == 0 for i in range(4)}, "{0: True, 1: False, 2: True, 3: False}[n]"),
-        (("n", "m"), {(0, 1): "a", (1, 0): "b"}, "{(0, 1): 'a', (1, 0): 'b'}[n, m]"),
+        (("n",), {(i,): i % 2 for i in range(4)}, "{0: 0, 1: 1, 2: 0, 3: 1}[n]"),
+        (("n", "m"), {(0, 1): "a", (1, 0): "b"}, "('a') if n == 0 else ('b')"),
     ],
 )
 def test_expressions_are_short_and_right(
@@ -42,7 +44,52 @@ def test_names_that_decide_nothing_are_dropped_from_the_end() -> None:
     assert simplest(("a",), [((0,), 1), ((1,), 1)]) == Table((), {(): 1})
 
 
-def test_literals_can_be_read_again() -> None:
-    for value in (1, -0.5, "x", None, (1,), ((), "y"), frozenset([1]), Fraction(1, 3)):
-        assert eval(literal(value)) == value  # noqa: S307 (our own text)
-    assert literal(len) == "len"
+@pytest.mark.parametrize(
+    ("names", "rows", "text"),
+    [
+        (("n",), {(n,): n >= 3 for n in range(6)}, "n >= 3"),
+        (("n",), {(n,): n <= 3 for n in range(6)}, "n <= 3"),
+        (("n",), {(n,): n not in (2, 3) for n in range(6)}, "n < 2 or n > 3"),
+        (("n",), {(n,): n == 2 for n in range(6)}, "n == 2"),
+        (("n",), {(n,): n % 2 == 0 for n in range(6)}, "n in {0, 2, 4}"),
+        (("x",), {(True,): False, (False,): True}, "not x"),
+        (("x",), {(None,): False, (1,): True, (2,): True}, "x is not None"),
+        (("x",), {(True,): False, ("a",): True}, "x == 'a'"),
+        (
+            ("a", "b"),
+            {(a, b): a and b == 1 for a in (True, False) for b in (0, 1)},
+            "(a) and (b == 1)",
+        ),
+        (
+            ("a", "b"),
+            {(a, b): a == b for a in range(3) for b in range(3)},
+            "(a, b) in {(0, 0), (1, 1), (2, 2)}",
+        ),
+    ],
+)
+def test_conditions_are_short_and_right(
+    names: tuple[str, ...], rows: dict[tuple[object, ...], bool], text: str
+) -> None:
+    table = Table(names, rows)
+    assert condition(table) == text
+    for values, result in rows.items():
+        found = eval(text, {}, dict(zip(names, values, strict=True)))  # noqa: S307 (our own text)
+        assert bool(found) == result
+
+
+def test_two_values_are_told_apart_by_truth_only_if_they_are_truth_values() -> None:
+    rows = {(True,): 1, ("yes",): 2}
+    assert expression(Table(("x",), rows)) == "1 if x == True else 2"
+
+
+def test_what_is_equal_but_of_another_type_is_another_result() -> None:
+    assert not same(1, True)
+    assert not same((1, 2), (1, 2.0))
+    assert simplest(("a",), [((0,), 1), ((1,), True)]).names == ("a",)
+
+
+def test_long_tables_are_constants_above_the_function() -> None:
+    writer = Writer(program_of("@program\ndef f(): pass").source)
+    rows = {(n, m): n * m % 7 for n in range(5) for m in range(5)}
+    assert expression(Table(("n", "m"), rows), writer) == "F_CHOICE[n, m]"
+    assert writer.constants["F_CHOICE"].startswith("{\n    (0, 0): 0,\n    (0, 1): 0,\n")

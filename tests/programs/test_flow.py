@@ -61,6 +61,6 @@ def test_temporaries_are_explained() -> None:
     program = program_of("@program\ndef f():\n    for _ in range(2):\n        x = f() + 1")
     meanings = flow_of(program.source).meanings
     assert set(meanings.values()) == {
-        "what the loop on line 3 has still to go through",
+        "what the loop on line 3 goes through from here",
         "the value of f() on line 4",
     }

@@ -5,7 +5,7 @@ import ast
 import pytest
 from tests.programs.written import program_of
 
-from recurl.programs.rewrite import Rewriter, loop_over
+from recurl.programs.rewrite import EventWhile, Rewriter
 
 
 def rewritten(body: str) -> str:
@@ -31,11 +31,6 @@ def rewritten(body: str) -> str:
             "coin_2 = flip(0.5)\nif coin_2:\n    value_1 = 1\nelse:\n    result_3 = f()\n"
             "    value_1 = result_3\nx = value_1",
         ),
-        (
-            "while f(): x += 1",
-            "while True:\n    result_1 = f()\n    if result_1:\n        x += 1\n    else:\n"
-            "        break",
-        ),
         ("x += choose(1, 2)", "choice_1 = choose(1, 2)\nx += choice_1"),
     ],
 )
@@ -43,14 +38,26 @@ def test_events_stand_alone(body: str, result: str) -> None:
     assert rewritten(body) == result
 
 
-def test_a_loop_keeps_what_is_left() -> None:
-    (node,) = ast.parse("for a, b in pairs:\n    c = a\nelse:\n    d = 1").body
-    assert isinstance(node, ast.For)
-    begin, loop = loop_over(node, "rest")
-    assert ast.unparse(begin) == "rest = sequence_(pairs)"
-    assert ast.unparse(loop) == (
-        "while rest:\n    a, b = rest[0]\n    rest = rest[1:]\n    c = a\nelse:\n    d = 1"
-    )
+def test_events_in_the_test_of_a_loop_come_before_each_test() -> None:
+    program = program_of("@program\ndef f(x=0):\n    while f(): x += 1\n    else: x = 2")
+    (loop,) = Rewriter(program.source).body()
+    assert isinstance(loop, EventWhile)
+    parts = [*loop.head, loop.test, *loop.body, *loop.orelse]
+    assert list(map(ast.unparse, parts)) == ["result_1 = f()", "result_1", "x += 1", "x = 2"]
+
+
+def test_temporaries_and_events_know_where_they_come_from() -> None:
+    source = program_of("@program\ndef f():\n    for x in (1, 2):\n        reward(x * f())").source
+    rewriter = Rewriter(source)
+    (loop,) = rewriter.body()
+    (original,) = source.tree.body
+    assert rewriter.rests[id(loop)] == "rest_1"
+    assert rewriter.loops == {"rest_1": original}
+    assert {name: ast.unparse(node) for name, node in rewriter.values.items()} == {
+        "result_2": "f()",
+        "amount_3": "x * result_2",
+    }
+    assert [ast.unparse(node) for node in rewriter.origins.values()] == ["f()", "reward(x * f())"]
 
 
 def test_temporaries_do_not_meet_locals() -> None:

@@ -8,7 +8,7 @@ from tests.programs.written import program_of, written
 
 import recurl
 from recurl.errors import RecurlError
-from recurl.programs.syntax import MISSING, Site, read_source, stored_names
+from recurl.programs.syntax import MISSING, read_source, stored_names
 
 
 def test_stored_names_are_those_of_the_function_itself() -> None:
@@ -48,7 +48,15 @@ def test_events_are_found_under_any_name() -> None:
 def test_lines_are_those_of_the_file() -> None:
     source = program_of("\n\nx = 1\n@program\ndef f():\n    reward(1)").source
     (event,) = (call for call in source.events(source.tree) if source.word(call) == "reward")
-    assert Site.of(event)[:2] == (source.tree.lineno + 1, 4)
+    assert (event.lineno, event.col_offset) == (source.tree.lineno + 1, 4)
+
+
+def test_indented_functions_may_contain_text_without_indentation() -> None:
+    body = '    def f():\n        return len("""a\nb""")\n    return f'
+    text = f"def outer():\n    @program\n{body}\nf = outer()"
+    source = program_of(text).source
+    assert (source.tree.lineno, source.tree.col_offset) == (3, 4)
+    assert program_of(text).solve().play().result == 3
 
 
 def test_a_function_without_source_is_refused() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import sys
 import textwrap
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,9 +23,11 @@ def written(text: str) -> dict[str, Any]:
     name = f"<written {next(_numbers)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     words = ("choose", "flip", "outcome", "pick", "program", "reward")
-    namespace = {word: getattr(recurl, word) for word in words} | {"__name__": name}
-    exec(compile(text, name, "exec", dont_inherit=True), namespace)  # noqa: S102 (our own text)
-    return namespace
+    module = types.ModuleType(name)
+    vars(module).update({word: getattr(recurl, word) for word in words}, __file__=name)
+    sys.modules[name] = module  # where the source of classes is looked for
+    exec(compile(text, name, "exec", dont_inherit=True), vars(module))  # noqa: S102 (our own text)
+    return vars(module)
 
 
 def program_of(text: str, name: str = "f") -> Program:

@@ -11,16 +11,13 @@ from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 from recurl.errors import LimitError, ModelError, Problem
-from recurl.programs.flow import Block, Flow, flow_of
+from recurl.programs.flow import SEQUENCE, Block, Flow, flow_of
 from recurl.programs.refusals import check
-from recurl.programs.rewrite import SEQUENCE
+from recurl.programs.steps import STATES, TICK, EndlessError, Steps, counted
 from recurl.programs.syntax import Source
 
 RETURNED = -1
 """In place of a position: the function has returned."""
-
-MOST_BLOCKS = 10_000_000
-"""Blocks that may be run without an event before a loop is taken to be endless."""
 
 Values = tuple[Any, ...]
 
@@ -51,7 +48,8 @@ class Code:
     def __init__(self, source: Source) -> None:
         check(source)
         self.source, self.flow = source, flow_of(source)
-        self._blocks = _compiled(self.flow)
+        self._steps = Steps()
+        self._blocks = _compiled(self.flow, self._steps)
         self.events = {
             i: _event(self.flow, i, self._blocks[i])
             for i, block in enumerate(self.flow.blocks)
@@ -75,25 +73,47 @@ class Code:
         """The first block and its locals, given the arguments of a call."""
         return 0, tuple([arguments[i] for i in self._entry])
 
-    def run(self, position: int, values: Values) -> tuple[int, Values]:
+    def run(self, position: int, values: Values, most: int = STATES) -> tuple[int, Values]:
         """Run to the next event; or to the return: then `RETURNED`, and the value alone.
+
+        Args:
+            position: Where to begin.
+            values: The locals that matter there.
+            most: Steps without an event after which to give up: turns of loops, and blocks.
 
         Raises:
             ModelError: The function raised an exception, which a model cannot.
             LimitError: A loop does not come to an event.
         """
-        blocks, events, left = self._blocks, self.events, MOST_BLOCKS
-        while position not in events and position != RETURNED:
-            try:
+        blocks, events = self._blocks, self.events
+        self._steps.begin(most)
+        try:
+            while position not in events and position != RETURNED:
+                at = position
                 position, values = blocks[position](*values)
-            except Exception as error:
-                raise self.failure(error, position, values) from error
-            left -= 1
-            if not left:
-                line = self.flow.blocks[position].line
-                raise LimitError(f"{self.source.name}, line {line}: the loop never ends")
+                self._steps.tick(self.flow.blocks[at].line)
+        except EndlessError as endless:
+            raise self.endless(endless) from None
+        except Exception as error:
+            raise self.failure(error, position, values) from error
         self._check_values(position, values)
         return position, values
+
+    def operands(self, event: Event, values: Values, most: int) -> tuple[Values, dict[str, Any]]:
+        """The arguments of an event, in at most so many steps."""
+        self._steps.begin(most)
+        try:
+            return event.operands(*values)
+        except EndlessError as endless:
+            raise self.endless(endless) from None
+
+    def endless(self, error: EndlessError) -> LimitError:
+        """An error for a loop that may never come to an event."""
+        return LimitError(
+            f"program {self.source.name} ({self.source.file}): line {error.line}: the loop takes "
+            f"more than {error.most} steps without a choice, a draw, a reward or a call. Let it "
+            "end, or raise state_limit"
+        )
 
     def _check_values(self, position: int, values: Values) -> None:
         for index, value in enumerate(values):
@@ -187,11 +207,6 @@ def _is_value(value: object) -> bool:
     return type(value).__eq__ is not object.__eq__
 
 
-def sequence(values: Any) -> Any:
-    """What a for loop goes through, as something that can be cut and compared."""
-    return values if isinstance(values, range | tuple | str) else tuple(values)
-
-
 def collect(*arguments: Any, **named: Any) -> tuple[Values, dict[str, Any]]:
     """The arguments of an event."""
     return arguments, named
@@ -213,7 +228,7 @@ _MAKER = "recurl_blocks"
 _COLLECT = "collect_"
 
 
-def _compiled(flow: Flow) -> list[Callable[..., Any]]:
+def _compiled(flow: Flow, steps: Steps) -> list[Callable[..., Any]]:
     """One function per block: locals -> next position and its locals; events: -> operands.
 
     They are made inside of a function whose parameters are what the program has from functions
@@ -222,7 +237,8 @@ def _compiled(flow: Flow) -> list[Callable[..., Any]]:
     inner = [_function(flow.blocks, i) for i in range(len(flow.blocks))]
     names = [function.name for function in inner]
     made = ast.List([ast.Name(name, ast.Load()) for name in names], ast.Load())
-    given = {**flow.source.closure, SEQUENCE: sequence, _COLLECT: collect}
+    own = {SEQUENCE: steps.sequence, TICK: steps.tick, _COLLECT: collect}
+    given = {**flow.source.closure, **own}
     maker = _definition(_MAKER, list(given), [*inner, ast.Return(made)])
     tree = ast.fix_missing_locations(ast.Module([maker], []))
     whole = compile(tree, flow.source.file, "exec", dont_inherit=True)
@@ -246,7 +262,7 @@ def _function(blocks: list[Block], index: int) -> ast.FunctionDef:
     else:
         result = _continuation(blocks, block.to[0])
     last = ast.Return(result, lineno=block.line, end_lineno=block.line, col_offset=0)
-    return _definition(f"block_{index}_", list(block.live), [*block.statements, last])
+    return counted(_definition(f"block_{index}_", list(block.live), [*block.statements, last]))
 
 
 def _continuation(blocks: list[Block], to: int) -> ast.expr:

@@ -12,7 +12,7 @@ import numpy as np
 from recurl.model import html
 from recurl.programs.contexts import Conducts
 from recurl.programs.play import Play
-from recurl.programs.printing import print_completion
+from recurl.programs.printing import Printed, print_completion
 from recurl.solving.evaluate import Evaluation, evaluate
 
 if TYPE_CHECKING:
@@ -48,12 +48,9 @@ class Completion:
         import random
         ...
         def server():
-            if 'fast' == 'fast':
-                reward(-1)
-                if flip(0.4):
-                    server()
-            else:
-                reward(-2)
+            reward(-1)
+            if flip(0.4):
+                server()
         >>> round(completion.value, 6)
         -1.666667
         >>> bool(abs(completion.run(2000).mean() + 5 / 3) < 0.1)
@@ -97,7 +94,7 @@ class Completion:
         return self.evaluation.value
 
     @cached_property
-    def _source(self) -> str:
+    def _printed(self) -> Printed:
         return print_completion(self._conducts)
 
     def source(self) -> str:
@@ -106,7 +103,7 @@ class Completion:
         Where the best choice depends on the context, functions have a parameter ``context``, and a
         comment says what each context means: who calls, and what the exits are worth to it.
         """
-        return self._source
+        return self._printed.text
 
     def play(self, seed: int = 0) -> Play:
         """Run the completed source once."""
@@ -119,17 +116,17 @@ class Completion:
 
     def _namespace(self) -> dict[str, Any]:
         namespace: dict[str, Any] = {"__name__": "completion"}
-        code = compile(self._source, "<completion>", "exec", dont_inherit=True)
+        code = compile(self._printed.text, "<completion>", "exec", dont_inherit=True)
         # The text is the caller's own function, which was run before: no input is executed.
         exec(code, namespace)  # noqa: S102
         return namespace
 
     def _run(self, namespace: dict[str, Any], generator: random.Random) -> Play:
-        namespace["random"], namespace["total"] = generator, 0.0
-        function = namespace[self.unfolded.exploration.functions[0].name]
-        context = () if len(self._conducts.groups[0]) == 1 else (0,)
-        result = function(*context, *self.arguments)
-        return Play(result, namespace["total"])
+        printed = self._printed
+        namespace["random"], namespace[printed.total] = generator, 0.0
+        context = (0,) if printed.takes_context else ()
+        result = namespace[printed.entry](*context, *self.arguments)
+        return Play(result, namespace[printed.total])
 
     def __str__(self) -> str:
         kind = "stackless" if self.stackless else "by context"

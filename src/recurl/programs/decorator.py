@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 from recurl.errors import NotProperError, RecurlError
 from recurl.programs.language import current, running
 from recurl.programs.play import Chooser, Play, Player
+from recurl.programs.steps import STATES
 from recurl.programs.syntax import Source, read_source
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from recurl.programs.completion import Completion
     from recurl.programs.live import Live, Observe
     from recurl.programs.unfold import Unfolded
-
-STATES = 250_000
-"""States at which the exploration of a program gives up, unless told otherwise."""
 
 
 class Program:

@@ -108,7 +108,7 @@ class Exploration:
 
     def _settled(self, function: int, position: int, values: Values) -> int:
         """The state at which a function comes to rest, run from a position that is no event."""
-        position, values = self.codes[function].run(position, values)
+        position, values = self.codes[function].run(position, values, self.limit)
         if position == RETURNED:
             return self._number(function, -1, values, RETURN)
         word = self.codes[function].events[position].word
@@ -143,7 +143,7 @@ class Exploration:
             return
         event = code.events[state.position]
         try:
-            arguments, named = event.operands(*state.values)
+            arguments, named = code.operands(event, state.values, self.limit)
             results = self._event(state, event.word, arguments, named)
         except RecurlError:
             raise

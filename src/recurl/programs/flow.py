@@ -12,8 +12,11 @@ from dataclasses import dataclass, field
 
 from recurl.errors import ModelError, Problem
 from recurl.programs.liveness import NOTHING, Names, before, reads
-from recurl.programs.rewrite import Rewriter, located, loop_over, rest_meaning
-from recurl.programs.syntax import Site, Source
+from recurl.programs.rewrite import EventWhile, Rewriter, located, rest_meaning
+from recurl.programs.syntax import Source
+
+SEQUENCE = "sequence_"
+"""Name, inside of blocks, of the function that makes what a for loop goes through a sequence."""
 
 
 @dataclass(eq=False)
@@ -46,10 +49,17 @@ class Flow:
     """The control-flow graph of a function; block 0 is its beginning."""
 
     source: Source
-    body: list[ast.stmt]
     blocks: list[Block]
-    sites: Mapping[int, Site]
-    meanings: Mapping[str, str]
+    rewriter: Rewriter
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """Temporaries in words."""
+        return self.rewriter.meanings
+
+    def origin(self, position: int) -> ast.Call:
+        """The call in the original source that an event stands for."""
+        return self.rewriter.origins[id(self.blocks[position].event)]
 
 
 @dataclass(frozen=True)
@@ -76,14 +86,14 @@ def flow_of(source: Source) -> Flow:
     known = source.locals | frozenset(rewriter.meanings)
     _find_live(lowering.blocks, known)
     _check_assigned(source, lowering.blocks[0])
-    return Flow(source, body, lowering.blocks, rewriter.sites, rewriter.meanings)
+    return Flow(source, lowering.blocks, rewriter)
 
 
 class _Lowering:
     """Takes statements apart into blocks, from the first to the last."""
 
     def __init__(self, rewriter: Rewriter) -> None:
-        self.sites, self.source = rewriter.sites, rewriter.source
+        self.events, self.rests = rewriter.origins, rewriter.rests
         self.blocks: list[Block] = []
         self.meanings: dict[str, str] = {}
 
@@ -103,10 +113,10 @@ class _Lowering:
     def _statement(self, node: ast.stmt, at: int, loop: _Loop | None) -> int | None:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if (
-                id(call) in self.sites
+                id(call) in self.events
             ):
                 return self._event(call, name, at)
-            case ast.Expr(value=ast.Call() as call) if id(call) in self.sites:
+            case ast.Expr(value=ast.Call() as call) if id(call) in self.events:
                 return self._event(call, None, at)
             case ast.Return():
                 self.blocks[at].value = node.value or ast.Constant(None)
@@ -133,7 +143,7 @@ class _Lowering:
         raise AssertionError(f"{type(node).__name__} should have been refused")
 
     def _must_lower(self, node: ast.AST, in_loop: bool = False) -> bool:
-        if isinstance(node, ast.Return) or id(node) in self.sites:
+        if isinstance(node, ast.Return) or id(node) in self.events:
             return True
         if isinstance(node, ast.Break | ast.Continue):
             return not in_loop
@@ -171,10 +181,13 @@ class _Lowering:
         head, turn = self.new(node.lineno), self.new(node.lineno)
         leave, out = self.new(node.lineno), self.new(node.lineno)
         self.blocks[at].to = (head,)
+        before_test = node.head if isinstance(node, EventWhile) else []
+        tested = self.run(before_test, head, None)
+        assert tested is not None
         if isinstance(node.test, ast.Constant) and node.test.value:
-            self.blocks[head].to = (turn,)
+            self.blocks[tested].to = (turn,)
         else:
-            self._branch(head, node.test, turn, leave)
+            self._branch(tested, node.test, turn, leave)
         self._link(self.run(node.body, turn, _Loop(head, out)), head)
         self._link(self.run(node.orelse, leave, outer), out)
         return out
@@ -184,18 +197,33 @@ class _Lowering:
             self.blocks[end].to = (to,)
 
     def _for(self, node: ast.For, at: int, outer: _Loop | None) -> int:
-        rest = f"rest_{len(self.blocks)}_"
+        """``rest = sequence(it); while rest: x = rest[0]; ...; rest = rest[1:]``."""
+        rest = self.rests.get(id(node)) or f"rest_{len(self.blocks)}_"
         self.meanings[rest] = rest_meaning(node)
-        begin, loop = loop_over(node, rest)
-        self.blocks[at].statements.append(begin)
-        return self._while(loop, at, outer)
+        head, turn, shorten = (self.new(node.lineno) for _ in range(3))
+        leave, out = self.new(node.lineno), self.new(node.lineno)
+        about = [ast.Constant(node.lineno), ast.Constant(id(node) in self.rests)]
+        it = ast.Call(ast.Name(SEQUENCE, ast.Load()), [node.iter, *about], [])
+        first, others = (ast.parse(f"{rest}[{at}]", mode="eval").body for at in ("0", "1:"))
+        self._add(at, _assign(rest, it), node)
+        self.blocks[at].to = (head,)
+        self._branch(head, ast.Name(rest, ast.Load()), turn, leave)
+        self._add(turn, ast.Assign([node.target], first), node)
+        self._link(self.run(node.body, turn, _Loop(shorten, out)), shorten)
+        self._add(shorten, _assign(rest, others), node)
+        self.blocks[shorten].to = (head,)
+        self._link(self.run(node.orelse, leave, outer), out)
+        return out
+
+    def _add(self, at: int, made: ast.stmt, origin: ast.AST) -> None:
+        self.blocks[at].statements.append(located(made, origin))
 
     def _match(self, node: ast.Match, at: int, loop: _Loop | None) -> int | None:
         """Case by case: a match of this case alone says whether it is the one."""
         number = len(self.blocks)
         subject, hit = f"subject_{number}_", f"hit_{number}_"
         self.meanings[subject] = self.meanings[hit] = f"the match on line {node.lineno}"
-        self.blocks[at].statements.append(located(_assign(subject, node.subject), node))
+        self._add(at, _assign(subject, node.subject), node)
         chain: list[ast.stmt] = []
         for case in reversed(node.cases):
             alone = [ast.match_case(case.pattern, case.guard, [_assign(hit, ast.Constant(True))])]

@@ -21,6 +21,7 @@ from gymnasium import spaces
 from recurl.errors import LimitError, ProtocolError, RecurlError
 from recurl.learn import foreign_kernel as k
 from recurl.learn.foreign import ForeignEngine
+from recurl.model.numbers import exact
 from recurl.model.tables import CALLS, EXITS, STEP
 from recurl.programs.language import attempt, running
 
@@ -135,8 +136,9 @@ class Live:
 
     def reward(self, amount: Number) -> None:
         """Count a reward towards the last choice, or whatever came last."""
-        self._paid += float(amount)
-        self.total += float(amount)
+        paid = amount if type(amount) is float else float(exact(amount))
+        self._paid += paid
+        self.total += paid
 
     def outcome(self, work: Callable[[], Any], exceptions: tuple[type[Exception], ...]) -> Any:
         """Do some work, and note how it went."""

@@ -69,6 +69,8 @@ def _before_one(node: ast.stmt, after: Names, known: Names) -> Names:
             turn = before(body, leave, known) - writes(target)
             again = before(body, leave | turn, known) - writes(target)
             return reads(it, known) | leave | turn | again
+        case ast.Import() | ast.ImportFrom():
+            return after - frozenset(stored_names([node]))
         case ast.Match():
             # A case that does not match may lose an old value of what it binds; reading that value
             # later is an error when the program is explored.

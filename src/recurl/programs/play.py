@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from recurl.model.numbers import exact
 from recurl.programs.language import attempt
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Player:
 
     def reward(self, amount: Number) -> None:
         """Add it up."""
-        self.play.total += float(amount)
+        self.play.total += float(exact(amount))
 
     def outcome(self, work: Callable[[], Any], exceptions: tuple[type[Exception], ...]) -> Any:
         """Do the work."""

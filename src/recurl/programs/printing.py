@@ -4,196 +4,200 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recurl.programs.contexts import Conducts
-from recurl.programs.decisions import Table, expression, parsed, simplest
 from recurl.programs.decorator import Program
-from recurl.programs.rewrite import SEQUENCE
+from recurl.programs.explore import REWARD
+from recurl.programs.fold import fold
+from recurl.programs.holes import CONTEXT, Holes, holes_of
+from recurl.programs.layout import layout
+from recurl.programs.literals import Writer
 from recurl.programs.surroundings import needed
-from recurl.programs.syntax import Site
 
 if TYPE_CHECKING:
-    from recurl.programs.code import Code, Values
+    from recurl.programs.contexts import Conducts
 
-WORDS = '''\
-total = 0.0
+REWARD_TEXT = '''\
+{total} = 0.0
 
 
-def reward(amount):
+def {reward}(amount):
     """Count what the run earns."""
-    global total
-    total += float(amount)
+    global {total}
+    {total} += float({amount})
 '''
-FLIP = '''
-def flip(p):
+FLIP_TEXT = '''
+def {flip}(p):
     """True with probability p."""
     return random.random() < Fraction(p)
 '''
-PICK = '''
-def pick(outcomes):
-    """A value drawn from {value: probability}."""
+PICK_TEXT = '''
+def {pick}(outcomes):
+    """A value drawn from {{value: probability}}."""
     return random.choices(list(outcomes), [float(Fraction(p)) for p in outcomes.values()])[0]
 '''
+WORDS = {"reward": REWARD_TEXT, "flip": FLIP_TEXT, "pick": PICK_TEXT}
 
 
-def print_completion(conducts: Conducts) -> str:
-    """The source text of a program under a policy."""
-    x = conducts.unfolded.exploration
-    used = [f for f in range(len(x.functions)) if f in conducts.groups]
-    functions = {f: _Printer(conducts, f).text() for f in used}
-    text = "\n\n\n".join(functions.values())
-    helpers = [h for word, h in (("flip(", FLIP), ("pick(", PICK)) if word in text]
-    imports, definitions = needed((part, x.codes[f].source) for f, part in functions.items())
-    own = {"from fractions import Fraction"} if helpers else set()
-    head = "\n".join(sorted({"import random", *own, *imports}, key=_import_order))
-    parts = [f"{head}\n\n{WORDS}".rstrip(), *helpers, *definitions, text]
-    return "\n\n\n".join(part.strip() for part in parts) + "\n"
+class Printed(NamedTuple):
+    """A completed program.
+
+    Attributes:
+        text: Its source.
+        entry: Name of the function to call.
+        total: Name of the variable with what a run has earned.
+        takes_context: Whether that function takes a context first, 0 from outside.
+    """
+
+    text: str
+    entry: str
+    total: str
+    takes_context: bool
 
 
-def _import_order(statement: str) -> tuple[bool, str]:
-    return statement.startswith("from"), statement
+def print_completion(conducts: Conducts) -> Printed:
+    """The source of a program under a policy."""
+    return _Printer(conducts).run()
 
 
 class _Printer:
-    """Prints one function."""
+    def __init__(self, conducts: Conducts) -> None:
+        self.all, self.x = conducts, conducts.unfolded.exploration
+        self.programs = [p for f, p in enumerate(self.x.functions) if f in conducts.groups]
+        self.imports: dict[str, None] = {}
+        self.taken = set[str]()
+        for program in self.x.functions:
+            self._take(program)
+        self.context = self._unused(CONTEXT)
+        self.names: dict[Any, str] = {word: self._unused(word) for word in ("total", *WORDS)}
 
-    def __init__(self, conducts: Conducts, function: int) -> None:
-        self.all, self.function = conducts, function
-        self.x = conducts.unfolded.exploration
-        self.code: Code = self.x.codes[function]
-        self.groups = conducts.groups[function]
-        self.context = self._context_name()
-        self.fills = {**self._choices(), **self._callees()}
+    def _take(self, program: Program) -> None:
+        """Note names that mean something in a function, words of the language apart."""
+        source = program.source
+        self.taken |= source.locals
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Name) and source.word(ast.Call(node, [], [])) is None:
+                self.taken.add(node.id)
 
-    def _context_name(self) -> str:
-        name = "context"
-        while any(name in code.source.locals for code in self.x.codes):
+    def _unused(self, name: str) -> str:
+        while name in self.taken or name in (p.name for p in self.x.functions):
             name += "_"
         return name
 
-    # What fills the holes
+    def _name(self, program: Program) -> str:
+        """How a function is called: its own name, unless another one has that."""
+        if program not in self.names:
+            name, known = program.name, set(self.names.values())
+            number = 1
+            while name in known:
+                number += 1
+                name = f"{program.name}_{number}"
+            self.names[program] = name
+        return self.names[program]
 
-    def _choices(self) -> dict[Site, Table]:
-        rows: dict[int, list[tuple[Values, Any]]] = {}
-        for number, group in enumerate(self.groups):
-            for state, option in group.choices.items():
-                at = self.x.states[state]
-                row = ((number, *at.values), at.options[option])
-                rows.setdefault(at.position, []).append(row)
-        return {self._site(position): self._table(position, r) for position, r in rows.items()}
+    def run(self) -> Printed:
+        """The whole source."""
+        entry = self._name(self.programs[0])
+        texts = {p: self._function(p) for p in self._with_mentioned()}
+        text = "\n\n\n".join(texts.values())
+        words = [word for word in WORDS if word == "reward" or f"{self.names[word]}(" in text]
+        helpers = [self._word(word) for word in words]
+        imports, definitions = needed((part, p.source) for p, part in texts.items())
+        lines = {*imports, *self.imports}
+        if any("random." in helper for helper in helpers):
+            lines.add("import random")
+        if any("Fraction(" in helper for helper in helpers):
+            lines.add("from fractions import Fraction")
+        head = "\n".join(sorted(lines, key=lambda line: (line.startswith("from"), line)))
+        parts = [head, *helpers, *definitions, text]
+        whole = "\n\n\n".join(part.strip() for part in parts if part) + "\n"
+        whole = whole.replace(f"\n\n\n{self.names['total']} =", f"\n\n{self.names['total']} =", 1)
+        return Printed(whole, entry, self.names["total"], self._takes_context(self.programs[0]))
 
-    def _callees(self) -> dict[Site, Table]:
-        """Contexts entered, where the function called has several."""
-        rows: dict[int, list[tuple[Values, Any]]] = {}
-        for number, group in enumerate(self.groups):
-            for state, callee in group.calls.items():
-                function, entered = self.all.group_of[callee]
-                if len(self.all.groups[function]) > 1:
-                    at = self.x.states[state]
-                    rows.setdefault(at.position, []).append(((number, *at.values), entered))
-        return {self._site(position): self._table(position, r) for position, r in rows.items()}
+    def _with_mentioned(self) -> list[Program]:
+        """Functions that are called, and those that they mention where they are never called."""
+        found = list(self.programs)
+        for program in found:
+            source = program.source
+            for event in source.events(source.tree):
+                word = source.word(event)
+                if isinstance(word, Program) and word not in found:
+                    found.append(word)
+        return found
 
-    def _site(self, position: int) -> Site:
-        event = self.code.flow.blocks[position].event
-        assert event is not None
-        return Site.of(event)
+    def _word(self, word: str) -> str:
+        amounts = (s for s in self.x.states if s.kind == REWARD)
+        whole = all(isinstance(self._amount(state), int | float) for state in amounts)
+        amount = "amount" if whole else "Fraction(amount)"
+        return WORDS[word].format(**{w: self.names[w] for w in ("total", *WORDS)}, amount=amount)
 
-    def _table(self, position: int, rows: list[tuple[Values, Any]]) -> Table:
-        """Own locals are preferred to the context, and that to temporaries."""
-        names = (self.context, *self.code.events[position].names)
-        order = sorted(range(len(names)), key=lambda i: self._rank(names[i]))
-        sorted_rows = ((tuple(values[i] for i in order), result) for values, result in rows)
-        return simplest([names[i] for i in order], sorted_rows)
+    def _amount(self, state: Any) -> Any:
+        code = self.x.codes[state.function]
+        event = code.events[state.position]
+        arguments, named = code.operands(event, state.values, self.x.limit)
+        return next(iter((*arguments, *named.values())))
 
-    def _rank(self, name: str) -> int:
-        if name == self.context:
-            return 1
-        return 2 if name in self.code.flow.meanings else 0
+    def _takes_context(self, program: Program) -> bool:
+        return len(self._groups(program)) > 1
 
-    # The text
+    def _groups(self, program: Program) -> list[Any]:
+        numbers = [f for f, known in enumerate(self.x.functions) if known is program]
+        return self.all.groups.get(numbers[0], []) if numbers else []
 
-    def text(self) -> str:
-        """The function, and what its contexts mean."""
-        tree = self.code.source.tree
-        temporaries = set(self.code.flow.meanings)
-        plain = not any(temporaries.intersection(table.names) for table in self.fills.values())
-        made = copy.copy(tree)
-        made.decorator_list = []
-        made.returns = None
-        made.body = copy.deepcopy(tree.body if plain else self.code.flow.body)
-        made.args = copy.deepcopy(tree.args)
-        for argument in ast.walk(made.args):
+    # One function
+
+    def _function(self, program: Program) -> str:
+        source, writer = program.source, Writer(program.source, self.taken)
+        numbers = [f for f, known in enumerate(self.x.functions) if known is program]
+        holes = holes_of(self.all, numbers[0], self.context, writer) if numbers else Holes()
+        for event in source.events(source.tree):
+            word = source.word(event)
+            if isinstance(word, Program):
+                self._name(word)
+        folded = fold(source, holes, writer, self.names, self._takes_context)
+        text = layout(source, folded, self._header(program))
+        constants = [f"{n} = {table}" for n, table in writer.constants.items() if n in text]
+        imports, _ = needed([], writer.imported)
+        self.imports.update(dict.fromkeys(imports))
+        above = [source.comment] if source.comment else []
+        return "\n".join([*constants, *([""] * (2 if constants else 0)), *above,
+                          *self._contexts(program), text])  # fmt: skip
+
+    def _header(self, program: Program) -> str:
+        arguments = copy.deepcopy(program.source.tree.args)
+        for argument in ast.walk(arguments):
             if isinstance(argument, ast.arg):
                 argument.annotation = None
-        if len(self.groups) > 1:
-            made.args.args.insert(0, ast.arg(self.context))
-        filled = _Filler(self).visit(made)
-        return "\n".join([*self._comments(), ast.unparse(ast.fix_missing_locations(filled))])
+        if self._takes_context(program):
+            first = arguments.posonlyargs or arguments.args
+            first.insert(0, ast.arg(self.context))
+        return f"def {self._name(program)}({ast.unparse(arguments)}):"
 
-    def _comments(self) -> list[str]:
-        if len(self.groups) == 1:
+    def _contexts(self, program: Program) -> list[str]:
+        """Comments that say who enters which context."""
+        if not self._takes_context(program):
             return []
-        numbers = range(len(self.groups))
-        return [f"# {self.context} {i}: {'; '.join(self._meaning(i))}" for i in numbers]
+        (number,) = (f for f, known in enumerate(self.x.functions) if known is program)
+        callers = [self._callers(number, i) for i in range(len(self._groups(program)))]
+        found = []
+        for who, group in groupby(enumerate(callers), key=lambda pair: pair[1]):
+            contexts = [i for i, _ in group]
+            some = f"{self.context} {contexts[0]}"
+            if len(contexts) > 1:
+                some += f" to {contexts[-1]}"
+            found.append(f"# {some}: {who}")
+        return found
 
-    def _meaning(self, number: int) -> list[str]:
-        """Where a context is entered, and what its exits are worth, as far as that is known."""
-        places: dict[tuple[int, int], list[int]] = {}
-        for function, context, position in self.all.callers(self.function, number):
-            places.setdefault((function, position), []).append(context)
-        found = [self._caller(*place, contexts) for place, contexts in places.items()]
-        labels = self.all.policy.labels
-        mine = [c for c, group in self.all.group_of.items() if group == (self.function, number)]
-        if labels and mine:
-            more = f", and {len(mine) - 1} more" if len(mine) > 1 else ""
-            found.append(f"{labels[mine[0]]}{more}")
-        return found or ["where it starts"]
-
-    def _caller(self, function: int, position: int, contexts: list[int]) -> str:
-        code = self.x.codes[function]
-        event = code.flow.blocks[position].event
-        assert event is not None
-        place = f"line {event.lineno}, column {event.col_offset + 1}"
-        if len(self.all.groups[function]) == 1:
-            return f"called by {code.source.name} on {place}"
-        listed = ", ".join(map(str, sorted(set(contexts))))
-        return f"called by {code.source.name} on {place}, in {self.context} {listed}"
+    def _callers(self, function: int, context: int) -> str:
+        numbers = (caller for caller, _, _ in self.all.callers(function, context))
+        names = dict.fromkeys(self._name(self.x.functions[n]) for n in numbers)
+        calls = f"called by {_listed(names)}" if names else ""
+        start = "where it starts" if function == 0 and context == 0 else ""
+        return ", or ".join(part for part in (start, calls) if part)
 
 
-class _Filler(ast.NodeTransformer):
-    """Puts choices in the place of `choose`, and hands contexts to calls."""
-
-    def __init__(self, printer: _Printer) -> None:
-        self.printer, self.source = printer, printer.code.source
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Replace an event by what it has become."""
-        site, word = Site.of(node), self.source.word(node)
-        if isinstance(node.func, ast.Name) and node.func.id == SEQUENCE:
-            node.func.id = "tuple"
-        if word == "choose":
-            return self._chosen(site, node)
-        self.generic_visit(node)
-        if word is None:
-            return node
-        node.func = ast.Name(word.name if isinstance(word, Program) else word, ast.Load())
-        if isinstance(word, Program):
-            self._hand_over(word, site, node)
-        return node
-
-    def _chosen(self, site: Site, node: ast.Call) -> ast.expr:
-        table = self.printer.fills.get(site)
-        if table is not None:
-            return parsed(expression(table))
-        # Never reached under this policy: any option will do.
-        first = node.args[0]
-        return parsed(f"[{ast.unparse(first)}][0]") if isinstance(first, ast.Starred) else first
-
-    def _hand_over(self, program: Program, site: Site, node: ast.Call) -> None:
-        conducts, x = self.printer.all, self.printer.x
-        functions = [f for f, known in enumerate(x.functions) if known is program]
-        if functions and len(conducts.groups.get(functions[0], [])) > 1:
-            table = self.printer.fills.get(site)
-            entered = expression(table) if table is not None else "0"
-            node.args.insert(0, parsed(entered))
+def _listed(names: Iterable[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last

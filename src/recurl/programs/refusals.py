@@ -51,6 +51,15 @@ class _Visitor(ast.NodeVisitor):
     def has_event(self, node: ast.AST) -> bool:
         return any(True for _ in self.source.events(node))
 
+    def visit(self, node: ast.AST) -> None:
+        """Visit a node; of a statement, also look at its expressions as a whole."""
+        for part in ast.iter_child_nodes(node) if isinstance(node, ast.stmt) else ():
+            named = [at for at in ast.walk(part) if isinstance(at, ast.NamedExpr)]
+            if isinstance(part, ast.expr) and named and self.has_event(part):
+                fix = "assign it on a line of its own"
+                self.refuse(named[0], "`:=` and an event in one expression", fix)
+        super().visit(node)
+
     # Statements
 
     def _outer_names(self, node: ast.Global | ast.Nonlocal) -> None:
@@ -139,11 +148,6 @@ class _Visitor(ast.NodeVisitor):
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _inner_scope  # noqa: N815
     visit_Lambda = _inner_scope  # noqa: N815
-
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
-        if self.has_event(node):
-            self.refuse(node, "an event inside of `:=`", "assign it on a line of its own")
-        self.generic_visit(node)
 
     def visit_match_case(self, node: ast.match_case) -> None:
         if node.guard is not None and self.has_event(node.guard):

@@ -15,13 +15,10 @@ from typing import TypeVar
 
 from recurl.programs.decorator import Program
 from recurl.programs.liveness import reads
-from recurl.programs.syntax import Site, Source
+from recurl.programs.syntax import Source
 
 N = TypeVar("N", bound=ast.AST)
 E = TypeVar("E", bound=ast.expr)
-
-SEQUENCE = "sequence_"
-"""Name, inside of blocks, of the function that makes what a for loop goes through a sequence."""
 
 HOISTED = ("flip", "reward")
 """Events whose arguments are numbers, computed before the event."""
@@ -29,18 +26,36 @@ HOISTED = ("flip", "reward")
 RESULT_NAMES = {"choose": "choice", "flip": "coin", "pick": "drawn", "reward": "paid"}
 
 
+class EventWhile(ast.While):
+    """A while loop with statements that are run before each test, for the events in it."""
+
+    _fields = ("head", "test", "body", "orelse")
+
+    def __init__(
+        self, head: list[ast.stmt], test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]
+    ) -> None:
+        self.head, self.test, self.body, self.orelse = head, test, body, orelse
+
+
 class Rewriter:
     """Rewrites the body of one function.
 
     Attributes:
-        sites: Where each event of the rewritten body stands in the original.
+        origins: The call in the original that each event of the rewritten body stands for.
         meanings: What each temporary stands for, in words.
+        values: The expression of the original whose value a temporary is, where there is one.
+        loops: The loop of the original that a temporary holds the rest of.
+        rests: That temporary, for each loop of the rewritten body.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.sites: dict[int, Site] = {}
+        self.origins: dict[int, ast.Call] = {}
         self.meanings: dict[str, str] = {}
+        self.values: dict[str, ast.expr] = {}
+        self.loops: dict[str, ast.For] = {}
+        self.rests: dict[int, str] = {}
+        self._made: list[ast.AST] = []  # what the keys above are the identities of
         self._busy = self._nodes_with_events()
         self._out: list[ast.stmt] = []
 
@@ -101,15 +116,17 @@ class Rewriter:
         outer, self._out = self._out, []
         test = self._pure(node.test)
         head, self._out = self._out, outer
-        leave = [*self._block(node.orelse), _at(ast.Break(), node)]
-        turn = _at(ast.If(test, self._block(node.body), leave), node)
-        self._emit(ast.While(_at(ast.Constant(True), node), [*head, turn], []), node)
+        body, orelse = self._block(node.body), self._block(node.orelse)
+        self._emit(EventWhile(head, test, body, orelse), node)
 
     def _for(self, node: ast.For) -> None:
-        rest = f"rest_{1 + len(self.meanings)}"
-        self.meanings[rest] = rest_meaning(node)
+        rest = self._unused(f"rest_{1 + len(self.meanings)}")
+        self.meanings[rest], self.loops[rest] = rest_meaning(node), node
         it, body, orelse = self._pure(node.iter), self._block(node.body), self._block(node.orelse)
-        self._out += loop_over(_at(ast.For(node.target, it, body, orelse), node), rest)
+        made = ast.For(node.target, it, body, orelse)
+        self.rests[id(made)] = rest
+        self._made.append(made)
+        self._emit(made, node)
 
     def _match(self, node: ast.Match) -> None:
         subject = self._pure(node.subject)
@@ -164,7 +181,8 @@ class Rewriter:
         made = self._operands(call)
         if self.source.word(call) in HOISTED:
             made.args = [self._hoisted(argument) for argument in made.args]
-        self.sites[id(made)] = Site.of(call)
+        self.origins[id(made)] = call
+        self._made.append(made)
         if target is None:
             self._emit(ast.Expr(made), call)
             return _at(ast.Constant(None), call)
@@ -183,11 +201,14 @@ class Rewriter:
         if isinstance(node, ast.Call):
             word = self.source.word(node)
             kind = "result" if isinstance(word, Program) else RESULT_NAMES.get(word, "value")
-        number = 1 + len(self.meanings)
-        name = f"{kind}_{number}"
+        name = self._unused(f"{kind}_{1 + len(self.meanings)}")
+        self.meanings[name] = f"the value of {self.source.text(node)} on line {node.lineno}"
+        self.values[name] = node
+        return name
+
+    def _unused(self, name: str) -> str:
         while name in self.source.locals or name in self.meanings:
             name += "_"
-        self.meanings[name] = f"the value of {self.source.text(node)} on line {node.lineno}"
         return name
 
     def _short_circuit(self, node: ast.BoolOp) -> ast.expr:
@@ -240,24 +261,9 @@ def _at(made: N, origin: ast.AST) -> N:
     return ast.copy_location(made, origin)
 
 
-def loop_over(node: ast.For, rest: str) -> tuple[ast.stmt, ast.While]:
-    """``rest = sequence(it)`` and ``while rest: x = rest[0]; rest = rest[1:]; ...``."""
-    begin, shorten, loop = ast.parse(
-        f"{rest} = {SEQUENCE}(0)\n{rest} = {rest}[1:]\nwhile {rest}: 0"
-    ).body
-    assert isinstance(begin, ast.Assign)
-    assert isinstance(begin.value, ast.Call)
-    assert isinstance(loop, ast.While)
-    begin.value.args = [node.iter]
-    first = ast.Assign([node.target], ast.parse(f"{rest}[0]", mode="eval").body)
-    loop.body = [located(first, node), located(shorten, node), *node.body]
-    loop.orelse = node.orelse
-    return located(begin, node), located(loop, node)
-
-
 def rest_meaning(node: ast.For) -> str:
     """What the rest of a loop stands for, in words."""
-    return f"what the loop on line {node.lineno} has still to go through"
+    return f"what the loop on line {node.lineno} goes through from here"
 
 
 def located(made: N, origin: ast.AST) -> N:

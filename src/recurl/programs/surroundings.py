@@ -6,25 +6,29 @@ import ast
 import builtins
 import inspect
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from recurl.programs.decisions import literal
+from recurl.errors import RecurlError
 from recurl.programs.decorator import Program
 from recurl.programs.language import WORDS
+from recurl.programs.literals import Writer
 from recurl.programs.syntax import MISSING, Source
 
-LITERALS = (bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple, type(None))
 
-
-def needed(functions: Iterable[tuple[str, Source]]) -> tuple[list[str], list[str]]:
+def needed(
+    functions: Iterable[tuple[str, Source]], imported: Mapping[str, Any] | None = None
+) -> tuple[list[str], list[str]]:
     """Statements that define the names that functions use: imports, and the rest in order.
 
     Args:
         functions: Text of each function, and the source that its names are seen from.
+        imported: Further names, and what they must stand for.
     """
     found = _Finder()
+    for name, value in (imported or {}).items():
+        found.take(name, value)
     for text, source in functions:
         found.add(ast.parse(text), source)
     return list(found.imports), list(found.definitions)
@@ -46,24 +50,38 @@ class _Finder:
 
     def _define(self, name: str, value: Any, source: Source) -> None:
         if isinstance(value, ModuleType):
+            self.take(name, value)
+        elif fields := _fields_of(value):
+            self.imports["import collections"] = None
+            made = f"collections.namedtuple({value.__name__!r}, {fields!r})"
+            self.definitions[f"{name} = {made}"] = None
+        elif self._is_local(value, source):
+            text = _text_of(value)
+            self.add(ast.parse(text), _seen_from(value, source))
+            self.definitions[text.strip()] = None
+            if value.__name__ != name:
+                self.definitions[f"{name} = {value.__name__}"] = None
+        elif hasattr(value, "__qualname__"):
+            self.take(name, value)
+        else:
+            self._assign(name, value, source)
+
+    def _assign(self, name: str, value: Any, source: Source) -> None:
+        """Define a name by writing its value."""
+        writer = Writer(source)
+        text = writer.literal(value)
+        for other, thing in writer.imported.items():
+            self.take(other, thing)
+        self.add(ast.parse(text), source)
+        self.definitions[f"{name} = {text}"] = None
+
+    def take(self, name: str, value: Any) -> None:
+        """Import a module, or what a module defines."""
+        if isinstance(value, ModuleType):
             alias = "" if value.__name__ == name else f" as {name}"
             self.imports[f"import {value.__name__}{alias}"] = None
-        elif isinstance(value, LITERALS):
-            self._mention_types(value, source)
-            self.definitions[f"{name} = {literal(value)}"] = None
-        elif self._is_local(value, source):
-            text = textwrap.dedent(inspect.getsource(value))
-            tree = ast.parse(text)
-            self.add(tree, _seen_from(value, source))
-            self.definitions[text.strip()] = None
-        else:
-            self._import_from(name, value)
-
-    def _mention_types(self, value: Any, source: Source) -> None:
-        self.add(ast.parse(literal(value)), source)
-
-    def _import_from(self, name: str, value: Any) -> None:
-        original = getattr(value, "__qualname__", name)
+            return
+        original = value.__qualname__.partition(".")[0]
         module = getattr(value, "__module__", None) or type(value).__module__
         alias = "" if original == name else f" as {name}"
         self.imports[f"from {module} import {original}{alias}"] = None
@@ -71,13 +89,30 @@ class _Finder:
     def _is_local(self, value: Any, source: Source) -> bool:
         """Whether a function or class comes from the same module as the program."""
         module = getattr(value, "__module__", None)
-        is_defined = inspect.isfunction(value) or inspect.isclass(value)
+        plain = inspect.unwrap(value) if callable(value) else value
+        is_defined = inspect.isfunction(plain) or inspect.isclass(plain)
         return is_defined and module == source.globals.get("__name__")
+
+
+def _fields_of(value: Any) -> tuple[str, ...]:
+    """Names of the fields of a class that `namedtuple` made, which has no source."""
+    made = inspect.isclass(value) and value.__bases__ == (tuple,) and hasattr(value, "_fields")
+    return tuple(value._fields) if made and "__annotations__" not in vars(value) else ()
+
+
+def _text_of(value: Any) -> str:
+    try:
+        return textwrap.dedent(inspect.getsource(value))
+    except (OSError, TypeError):
+        raise RecurlError(
+            f"the source of {value.__name__} cannot be found: define it in a file or a notebook"
+        ) from None
 
 
 def _seen_from(value: Any, source: Source) -> Source:
     """The source of a helper, or of the program where it is as good."""
-    closure = inspect.getclosurevars(value).nonlocals if inspect.isfunction(value) else {}
+    plain = inspect.unwrap(value)
+    closure = inspect.getclosurevars(plain).nonlocals if inspect.isfunction(plain) else {}
     names = {**source.closure, **closure}
     return Source(value.__name__, source.tree, source.file, source.globals, names)
 

@@ -6,11 +6,11 @@ import ast
 import builtins
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from recurl.errors import RecurlError
 from recurl.programs.language import WORDS
@@ -21,20 +21,6 @@ MISSING = object()
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *COMPREHENSIONS)
 """Nodes that have names of their own."""
-
-
-class Site(NamedTuple):
-    """Where an expression stands in its file; no two calls stand in the same place."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-    @classmethod
-    def of(cls, node: ast.expr) -> Site:
-        """The place of an expression."""
-        return cls(node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
 
 
 @dataclass(eq=False)
@@ -48,6 +34,9 @@ class Source:
         globals: The module in which its names are looked up.
         closure: Names that it has from the functions around it.
         signature: Its parameters.
+        lines: Its text, which begins on the line of its first decorator; none if it has no text.
+        first_line: Number of the first of these lines in the file.
+        comment: The comment above it.
     """
 
     name: str
@@ -56,6 +45,9 @@ class Source:
     globals: dict[str, Any]
     closure: Mapping[str, Any] = field(default_factory=dict)
     signature: inspect.Signature = field(default_factory=inspect.Signature)
+    lines: Sequence[str] = ()
+    first_line: int = 1
+    comment: str = ""
 
     @cached_property
     def locals(self) -> frozenset[str]:
@@ -112,9 +104,7 @@ def read_source(function: Callable[..., Any]) -> Source:
         raise RecurlError(
             f"the source of {function.__name__} cannot be found: define it in a file or a notebook"
         ) from None
-    tree = ast.parse(textwrap.dedent("".join(lines)))
-    ast.increment_lineno(tree, first - 1)
-    definition = tree.body[0]
+    definition = _definition("".join(lines), first)
     if not isinstance(definition, ast.FunctionDef):
         raise RecurlError(f"{function.__name__} must be defined by `def` to be a model")
     return Source(
@@ -124,7 +114,22 @@ def read_source(function: Callable[..., Any]) -> Source:
         function.__globals__,
         _closure(function),
         inspect.signature(function),
+        lines,
+        first,
+        textwrap.dedent(inspect.getcomments(function) or "").strip(),
     )
+
+
+def _definition(text: str, first: int) -> ast.stmt:
+    """The first statement of a text, with the lines and columns of its file."""
+    if not text[0].isspace():
+        tree = ast.parse(text)
+        ast.increment_lineno(tree, first - 1)
+        return tree.body[0]
+    inside = ast.parse(f"if True:\n{text}").body[0]
+    assert isinstance(inside, ast.If)
+    ast.increment_lineno(inside, first - 2)
+    return inside.body[0]
 
 
 def _closure(function: Callable[..., Any]) -> dict[str, Any]:
