@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recurl.cli import choices as module
-from recurl.cli.choices import choice_table, choices
+from recurl.cli.choices import choice_table, choices, explanation, explanation_data
 from recurl.cli.output import show
 from recurl.policy import Policy
 from recurl.zoo import cloud, spelunking
@@ -47,7 +47,8 @@ def test_a_random_choice_goes_everywhere() -> None:
 def test_a_choice_may_depend_on_the_stack(capsys: pytest.CaptureFixture[str]) -> None:
     assert choices(by_depth()) == {"T.u1": ["divide"], "S.u3": ["reliable", "fast"]}
     show(*choice_table(by_depth()))
-    assert "S.u3   reliable or fast: depends on the stack" in capsys.readouterr().out
+    rule = "S.u3   fast with 0 pending calls of S, reliable from 1 on (in runs there are at most 1)"
+    assert rule in capsys.readouterr().out
 
 
 def test_many_choices_are_counted(
@@ -57,8 +58,36 @@ def test_many_choices_are_counted(
     found = choices(policy)
     assert found is not None
     show(*choice_table(policy))
-    assert f"... and {len(found) - 20} more choices (all with --json)" in capsys.readouterr().out
+    more = f"... and {len(found) - 20} more choices (all with --explain or --json)"
+    assert more in capsys.readouterr().out
     monkeypatch.setattr(module, "LARGEST", 100)
     assert choices(policy) is None
     assert choice_table(policy) == []
     assert choices(None) is None
+
+
+def test_an_explanation_lists_all_choices_or_the_contexts_of_a_vertex(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    policy = by_depth()
+    show(*explanation(policy))
+    text = capsys.readouterr().out
+    assert "with 0 pending calls of S" in text
+    assert "visits per run" in text
+    show(*explanation(policy, ["S.u3", "H.u5"]))
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["S.u3", "S", "fast", "3"] in lines
+    assert ["S.u3", "S", "within", "1", "call", "of", "S", "reliable", "1.2"] in lines
+    assert ["H.u5:", "no"] in lines  # its only action
+
+
+def test_explanations_for_machines_carry_all_numbers() -> None:
+    (rule,) = explanation_data(by_depth(), ["S.u3"])
+    assert (
+        rule["rule"]
+        == "fast with 0 pending calls of S, reliable from 1 on (in runs there are at most 1)"
+    )
+    assert [clause["do"] for clause in rule["clauses"]] == ["fast", "reliable"]
+    assert rule["clauses"][1]["contexts"] == ["S within 1 call of S"]
+    assert rule["clauses"][1]["mean"] == pytest.approx(1.2)
+    assert rule["clauses"][1]["margin"] is None

@@ -82,3 +82,19 @@ def test_a_boolean_program_is_answered_with_a_probability(run: Run, run_json: Ru
     Path("wrong.bp").write_text("void main() {\n  asert(true); }")
     result = run("solve", "wrong.bp", code=1)
     assert "wrong.bp: 1 problem:\n  line 2: column 3: there is no procedure asert" in result.stderr
+
+
+def test_what_depends_on_the_stack_is_stated_as_a_rule(run: Run, run_json: RunJson) -> None:
+    text = run("solve", "cloud").stdout
+    assert "H.u5   no with 0..7 pending calls of H at b6, yes from 8 on" in text
+    assert "depends on the stack" not in text
+    table = run("solve", "cloud", "--explain").stdout
+    assert "H.u5   with 8 or more pending calls of H at b6   yes" in table
+    one = run("solve", "cloud", "exits=2", "--explain", "H.u5").stdout
+    assert "H.u5: no with 0..7 pending calls of H at b6, yes from 8 on" in one
+    assert "H.u5   H within 8 calls of H   yes" in one
+    data = run_json("solve", "--explain", "cloud", "H.u5")
+    assert [clause["do"] for clause in data["rules"][0]["clauses"]] == ["no", "yes"]
+    assert "rules" not in run_json("solve", "cloud")
+    assert "Did you mean 'u5'" in run("solve", "cloud", "--explain", "H.u55", code=2).stderr
+    assert "H.u5" in run("solve", "cloud", "H.u5", code=2).stderr  # no parameter

@@ -1,4 +1,4 @@
-"""``recurl explain``: what a learned policy does where, and how sure it is."""
+"""``recurl explain``: what a learned policy does where, how often, and how sure it is."""
 
 from __future__ import annotations
 
@@ -10,23 +10,30 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recurl.cli import runs
+from recurl.cli.choices import explanation, explanation_data
 from recurl.cli.numbers import count
 from recurl.cli.output import AsJson, UsageError, counted, print_json, show, table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from recurl.learn.deep.learner import DeepLearner
     from recurl.learn.explain import ContextReport
     from recurl.learn.tabular import TabularLearner
 
 EXAMPLES = """\
   recurl explain runs/cloud
+  recurl explain runs/cloud H.u5
   recurl explain runs/cloud --seed 3 --contexts 10
 """
 
 
 def explain(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder made by `recurl learn`.")],
+    vertices: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="VERTEX", help="Vertices to explain; if none, all with a choice."),
+    ] = None,
     *,
     seed: Annotated[int | None, count("Which run; the first one if not given.", least=0)] = None,
     contexts: Annotated[int, count("Most contexts to show per component.")] = 3,
@@ -34,23 +41,33 @@ def explain(
 ) -> None:
     """Show what a run learned to do, and how surely.
 
-    For every vertex visited: the action, its margin over the next best, the visits.
+    The greedy policy as rules on the stack, and how often a run gets there. If no vertex is named,
+    of tables also, for every vertex visited: the action, its margin over the next best, the visits.
     """
-    from recurl.learn.engine import ModelEngine
-    from recurl.learn.explain import explain as report
-
     learner = _pick(runs.learners(folder), seed)
-    if not isinstance(learner.engine, ModelEngine):
-        raise UsageError(f"{folder} holds networks: explain is for runs with tables")
-    reports = report(learner.engine, contexts)
+    policy, named = learner.policy(), vertices or []
+    reports = [] if named else _reports(learner, contexts)
     if json:
-        print_json([dataclasses.asdict(one) for one in reports])
+        data = {"rules": explanation_data(policy, named)}
+        print_json({**data, "contexts": [dataclasses.asdict(one) for one in reports]})
         return
+    show(f"{policy!r}"[1:-1] + ".", *explanation(policy, named), "")
     for one in reports:
         show(_heading(one), _table(one), "")
 
 
-def _pick(learners: list[TabularLearner], seed: int | None) -> TabularLearner:
+def _reports(learner: TabularLearner | DeepLearner, contexts: int) -> list[ContextReport]:
+    """Reports on the contexts of a table; networks have none."""
+    from recurl.learn.engine import ModelEngine
+    from recurl.learn.explain import explain as report
+
+    engine = learner.engine
+    return report(engine, contexts) if isinstance(engine, ModelEngine) else []
+
+
+def _pick(
+    learners: list[TabularLearner | DeepLearner], seed: int | None
+) -> TabularLearner | DeepLearner:
     if seed is None:
         return learners[0]
     for learner in learners:

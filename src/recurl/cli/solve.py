@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recurl.cli.choices import choice_table, choices
+from recurl.cli.choices import choice_table, choices, explanation, explanation_data
 from recurl.cli.models import ModelName, Parameters, read_model
 from recurl.cli.numbers import real
 from recurl.cli.output import AsJson, facts, print_json, show, writable
@@ -22,6 +23,7 @@ EXAMPLES = """\
   recurl solve cloud --of steps --objective min
   recurl solve gambler p=0.6 --of exit:out --objective min
   recurl solve cloud --at-least -6
+  recurl solve cloud --explain H.u5
   recurl solve lock.bp
   recurl solve cloud --certificate cloud.cert --policy best.json
 """
@@ -44,6 +46,14 @@ def solve(
         Path | None, typer.Option(help="File for the evidence that `recurl verify` checks.")
     ] = None,
     policy: Annotated[Path | None, typer.Option(help="File for the policy found.")] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="State what the policy does and how often a run gets there, everywhere or, in all "
+            "its contexts, at the vertices named: --explain [VERTEX...].",
+        ),
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Find the optimum, as an interval that contains it.
@@ -55,7 +65,10 @@ def solve(
     from recurl.solving.api import solve as run
 
     writable(certificate, policy)
-    found = read_model(model, parameters)
+    given, vertices = _split(parameters or [], explain)
+    found = read_model(model, given)
+    for vertex in vertices:
+        found.find(vertex)
     with Progress(f"solving {found.name}") as progress:
         solution = run(
             found,
@@ -72,16 +85,33 @@ def solve(
     if policy is not None:
         _policy_of(solution).save(policy)
     if json:
-        print_json(_data(solution, at_least))
+        rules = {"rules": explanation_data(_policy_of(solution), vertices)} if explain else {}
+        print_json({**_data(solution, at_least), **rules})
     else:
         _print(solution, at_least)
+        best = solution.policy
+        show(*(explanation(_policy_of(solution), vertices) if explain else choice_table(best)))
         if model.endswith(".bp") and of == "reward":
             _print_violation(solution)
 
 
+def _split(arguments: list[str], explain: bool) -> tuple[list[str], list[str]]:
+    """Parameters of the model, and vertices to explain.
+
+    Example:
+        >>> _split(["p=0.4", "W.in"], explain=True)
+        (['p=0.4'], ['W.in'])
+    """
+    if not explain:
+        return arguments, []
+    is_parameter = [re.match(r"\w+=", argument) is not None for argument in arguments]
+    pairs = list(zip(arguments, is_parameter, strict=True))
+    return [a for a, own in pairs if own], [a for a, own in pairs if not own]
+
+
 def _policy_of(solution: Solution) -> Policy:
     if solution.policy is None:
-        raise RecurlError(f"there is no policy to write: {solution.reason}")
+        raise RecurlError(f"there is no policy: {solution.reason}")
     return solution.policy
 
 
@@ -111,7 +141,6 @@ def _print(solution: Solution, threshold: float | None) -> None:
     if threshold is not None:
         words = {True: "yes", False: "no", None: "the interval does not decide it"}
         show(facts([(f"at least {threshold:g}?", words[solution.at_least(threshold)])]))
-    show(*choice_table(solution.policy))
 
 
 def _print_violation(solution: Solution) -> None:

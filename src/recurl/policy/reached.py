@@ -10,23 +10,20 @@ A stack can occur in a run if and only if it is a path of calls from a frame whe
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from recurl.errors import LimitError
 from recurl.model.tables import CALLS, STEP
-from recurl.policy.policy import RANDOM
+from recurl.policy.outcomes import Outcomes
 
 if TYPE_CHECKING:
     from recurl.policy.policy import Policy
 
-MOST_PLACES = 1_000_000
+MOST_PLACES = 500_000
 """Places after which a search is given up."""
-
-Ways = list[tuple[int, int, int, int, float]]
-"""What can happen at a slot: move, landing slot or exit, slot of the call port and of the box's
-first return port (-1 unless it calls), probability."""
 
 
 class Call(NamedTuple):
@@ -84,7 +81,7 @@ class Reached:
         self.steps: list[tuple[int, int, float]] = []
         self.leaves: list[tuple[int, int, float]] = []
         self.calls: list[Call] = []
-        self._most, self._ways = most, _Ways(policy)
+        self._most = most
         self._frame_of: dict[int, int] = {}
         self._place_of: dict[tuple[int, int], int] = {}
         self._callers: list[list[Call]] = []
@@ -118,10 +115,15 @@ class Reached:
             self.starts.append(
                 (self.place(frame, self.entry[frame]), float(t.start_prob[vertex - first]))
             )
+        all_ = Outcomes.of(policy)
+        possible = all_.prob > 0
+        row = np.searchsorted(all_.slot[possible], np.arange(len(policy.actions) + 1)).tolist()
+        columns = (all_.move, all_.landing, all_.port, all_.push, all_.prob)
+        ways = list(zip(*(column[possible].tolist() for column in columns), strict=True))
         while self._todo:
             place = self._todo.popleft()
-            frame = self.frame[place]
-            for way in self._ways.of(self.slot[place]):
+            frame, slot = self.frame[place], self.slot[place]
+            for way in ways[row[slot] : row[slot + 1]]:
                 self._follow(place, frame, *way)
 
     def _enter(self, entry: int) -> int:
@@ -164,46 +166,3 @@ class Reached:
             self.exits[frame][leaving] = None
             for call in self._callers[frame]:
                 self._visit(self.frame[call.place], call.back + leaving)
-
-
-class _Ways:
-    """What can happen at each slot, found when it is first asked for."""
-
-    def __init__(self, policy: Policy) -> None:
-        t = policy.model.tables
-        self.policy, self.tables = policy, t
-        self._known: dict[int, Ways] = {}
-        # Slot of a vertex of the same context: vertex + shift.
-        self._shift = (
-            policy.context_start[:-1] - t.component_start[policy.context_component]
-        ).tolist()
-
-    def of(self, slot: int) -> Ways:
-        if slot not in self._known:
-            self._known[slot] = list(self._find(slot))
-        return self._known[slot]
-
-    def _find(self, slot: int) -> Iterable[tuple[int, int, int, int, float]]:
-        t, policy = self.tables, self.policy
-        shift = self._shift[policy.slot_context[slot]]
-        first, last = t.action_start[slot - shift : slot - shift + 2].tolist()
-        chosen = int(policy.actions[slot])
-        actions = (
-            range(first, last) if chosen == RANDOM else range(first + chosen, first + chosen + 1)
-        )
-        for action in actions:
-            begin, end = t.transition_start[action : action + 2].tolist()
-            for i in range(begin, end):
-                prob = float(t.prob[i]) / len(actions)
-                if prob > 0:
-                    yield (int(t.move[i]), *self._landing(i, shift), prob)
-
-    def _landing(self, transition: int, shift: int) -> tuple[int, int, int]:
-        t, landing = self.tables, int(self.tables.landing[transition])
-        if t.move[transition] == STEP:
-            return landing + shift, -1, -1
-        if t.move[transition] != CALLS:
-            return landing, -1, -1
-        port = int(t.target[transition]) + shift
-        entered = self._shift[self.policy.callees[port]] + landing
-        return entered, port, int(t.box_return[t.move_box[transition]]) + shift

@@ -85,14 +85,18 @@ class Visits:
         self._exact = _expected(reached) if len(reached.slot) <= exact else None
         self.sampled, self.cut = self._exact is None, 0.0
         if self.sampled:
-            self._run, self._place, self.cut = _Sampling(reached, seed).run()
+            run, place, self.cut = _Sampling(reached, seed).run()
+            shape = (RUNS, len(reached.slot))
+            self._counts = sparse.csc_array((np.ones(len(run)), (run, place)), shape)
 
     def at(self, places: Sequence[int]) -> Count:
         """Visits to any of some places together."""
         if self._exact is not None:
             return Count(float(self._exact[np.asarray(places, int)].sum()))
-        wanted = np.isin(self._place, places)
-        counts = np.bincount(self._run[wanted], minlength=RUNS)
+        counts = np.zeros(RUNS)
+        for place in places:
+            own = slice(*self._counts.indptr[place : place + 2])
+            counts[self._counts.indices[own]] += self._counts.data[own]
         return Count(float(counts.mean()), float(2 * counts.std(ddof=1) / math.sqrt(RUNS)))
 
 
