@@ -6,11 +6,10 @@ import pytest
 
 import recurl
 from recurl.solving.certified.problem import Problem
-from recurl.solving.certified.solver import problem_of
 from recurl.solving.question import Question
 
 
 @pytest.fixture(scope="package")
 def problem() -> Problem:
     """A small random model with two exits, and its rewards."""
-    return problem_of(recurl.zoo.random_model(seed=2, components=3, nodes=8), Question())
+    return Problem.of(recurl.zoo.random_model(seed=2, components=3, nodes=8), Question())

@@ -5,35 +5,43 @@ from __future__ import annotations
 import numpy as np
 
 import recurl
-from recurl.solving.certified.points import Points, arranged, call_slots, make_points
+from recurl.solving.certified.contexts import Contexts
+from recurl.solving.certified.points import Cloud, arranged, make_points
 from recurl.solving.certified.problem import Problem
-from recurl.solving.certified.upper import Links, Upper
+from recurl.solving.certified.upper import Upper, upper_bound
+from recurl.solving.question import Question
 
 
-def few_points(problem: Problem) -> Points:
-    """Three points and the anchor of each component, connected."""
-    t = problem.tables
-    anchors = [problem.crude(c)[0] for c in range(t.n_components)]
+def random_problem(exits: int, seed: int = 2) -> Problem:
+    """A small random model with so many exits, and its rewards."""
+    model = recurl.zoo.random_model(seed=seed, components=3, nodes=8, exits=exits)
+    return Problem.of(model, Question())
+
+
+def few_points(problem: Problem) -> Contexts:
+    """Three points and the anchor of each component with two exits, connected."""
     spots = np.array([[-1.0, 0.0], [0.0, 0.0], [2.0, 0.0]])
-    rows = [arranged(np.concatenate([spots, a[None, :]]), connected=True) for a in anchors]
-    return make_points(t, rows, anchors)
+    points = []
+    for c in range(len(problem.components)):
+        anchor = problem.crude(c)[0]
+        rows = arranged(np.concatenate([spots, anchor[None, :]]), connected=True)
+        points.append(make_points(rows, anchor))
+    return Contexts(problem, points)
 
 
-def scattered(exits: int, count: int) -> Points:
-    """Random points of a single component."""
-    return connected(np.random.default_rng(exits).normal(size=(count, exits)))
+def few_solved(problem: Problem, slack: float = 1e-9) -> Upper:
+    """The upper bound at a few points."""
+    contexts = few_points(problem)
+    return upper_bound(contexts, np.zeros(int(contexts.base[-1])), slack)
 
 
-def connected(vectors: np.ndarray) -> Points:
-    """Points of a single component with so many exits."""
-    exits = vectors.shape[1]
-    model = recurl.zoo.random_model(components=1, nodes=3, exits=exits, call_fraction=0)
+def scattered(exits: int, count: int) -> Cloud:
+    """Random points of a component, connected."""
+    vectors = np.random.default_rng(exits).normal(size=(count, exits))
+    return connected(vectors)
+
+
+def connected(vectors: np.ndarray) -> Cloud:
+    """Points at given vectors, connected; the first is the anchor."""
     rows = arranged(vectors, connected=True)
-    return make_points(model.tables, [rows], [rows[0]])
-
-
-def heaviest_callees(problem: Problem, upper: Upper, links: Links) -> np.ndarray:
-    """The context that each call enters, by slot."""
-    callee = np.zeros(len(upper.values), np.int32)
-    callee[call_slots(problem.tables, upper.points)] = links.heaviest
-    return callee
+    return make_points(rows, rows[0])

@@ -7,24 +7,69 @@ import pytest
 
 import recurl
 from recurl.solving.certified.evidence import policy_of
-from recurl.solving.certified.lower import improved, lower_bound
+from recurl.solving.certified.lower import (
+    composed_reach,
+    composed_rewards,
+    improved,
+    lower_bound,
+)
 from recurl.solving.certified.problem import Problem
-from recurl.solving.certified.upper import Links, no_hint, upper_bound
+from recurl.solving.question import Question
 
-from .parts import few_points, heaviest_callees
+from .parts import few_solved
 
 
 def test_pieces_are_worth_what_the_policy_is(problem: Problem) -> None:
     model = recurl.zoo.random_model(seed=2, components=3, nodes=8)
-    points = few_points(problem)
-    upper = upper_bound(problem, points, np.zeros(int(points.slot[-1])), 1e-9)
-    links = Links.of(problem, points, upper.entries, upper.values, no_hint(points))
-    callee = heaviest_callees(problem, upper, links)
-    lower = lower_bound(problem, points, links.action, callee, 1e-12)
+    upper = few_solved(problem)
+    lower = lower_bound(upper.contexts, upper.links.action, upper.links.heaviest, 1e-12)
     assert lower.sound
-    exact = recurl.evaluate(policy_of(model, problem, lower)).value
-    assert lower.start(problem) == pytest.approx(exact, abs=1e-8)
-    assert lower.start(problem) <= exact
-    better = improved(problem, lower, links.nodes, 1e-12)
+    exact = recurl.evaluate(policy_of(model, Question(), lower)).value
+    assert lower.start() == pytest.approx(exact, abs=1e-8)
+    assert lower.start() <= exact
+    better = improved(lower, 1e-12, upper.inverses)
     assert better.sound
-    assert better.start(problem) >= lower.start(problem)
+    assert better.start() >= lower.start()
+
+
+def test_pieces_are_below_what_their_own_choices_give(problem: Problem) -> None:
+    upper = few_solved(problem)
+    links = upper.links
+    lower = lower_bound(upper.contexts, links.action, links.heaviest, 1e-10, upper.inverses)
+    assert lower.sound
+    open_slots = ~upper.contexts.known_reach
+    assert (composed_rewards(lower, lower.rewards) > lower.rewards)[open_slots].all()
+    fine = (composed_reach(lower, lower.reach) > lower.reach) | (lower.reach == 0)
+    assert fine[open_slots].all()
+    assert lower.reach.min() >= 0
+    assert lower.reach.sum(axis=1).max() <= 1
+
+
+def test_inverses_of_another_policy_are_good_enough(problem: Problem) -> None:
+    upper = few_solved(problem)
+    links = upper.links
+    alone = lower_bound(upper.contexts, links.action, links.heaviest, 1e-10)
+    helped = lower_bound(upper.contexts, links.action, links.heaviest, 1e-10, upper.inverses)
+    assert helped.rewards == pytest.approx(alone.rewards, abs=1e-7)
+    assert helped.reach == pytest.approx(alone.reach, abs=1e-7)
+
+
+def test_a_bad_policy_is_improved(problem: Problem) -> None:
+    upper = few_solved(problem)
+    pairs = zip(upper.contexts.parts, upper.contexts.count, strict=True)
+    worst = [np.repeat(part.begin[:, None], n, axis=1) for part, n in pairs]
+    callee = np.zeros_like(upper.links.heaviest)
+    lower = lower_bound(upper.contexts, worst, callee, 1e-12)
+    assert lower.sound
+    assert improved(lower, 1e-12, None).start() > lower.start() + 1e-3
+
+
+def test_values_at_the_vectors_are_those_of_the_pieces(problem: Problem) -> None:
+    upper = few_solved(problem)
+    lower = lower_bound(upper.contexts, upper.links.action, upper.links.heaviest, 1e-12)
+    values = lower.values()
+    assert (values <= upper.values + 1e-9).all()
+    for c, points in enumerate(upper.contexts.points):
+        every = lower.at(c, points.vectors, slice(None))
+        own = np.diagonal(every, axis1=0, axis2=2)
+        assert upper.contexts.view(values, c) == pytest.approx(own)

@@ -1,18 +1,38 @@
-"""Rounds of a search: bounds only improve, with and without the points of trials."""
+"""Rounds of a search: bounds only improve, and points go where the gap is."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+import recurl
 from recurl.model.tables import Floats
-from recurl.solving.certified.first import first_bounds
-from recurl.solving.certified.lower import Lower
-from recurl.solving.certified.points import make_points
+from recurl.solving.certified.lower import Lower, lower_bound
 from recurl.solving.certified.problem import Problem
-from recurl.solving.certified.search import Found, Search
+from recurl.solving.certified.search import (
+    Calls,
+    Found,
+    Search,
+    arrivals,
+    first_bounds,
+    gaps_of_calls,
+    interpolation_errors,
+    inverses_of,
+    visits_of_calls,
+    worst_calls,
+)
 from recurl.solving.certified.trials import Trials
-from recurl.solving.certified.upper import Upper, upper_bound
+from recurl.solving.certified.upper import Upper
+
+from .parts import few_solved, random_problem
+
+
+def found_first(problem: Problem) -> tuple[Found, Upper, Lower]:
+    upper, lower = first_bounds(problem)
+    found = Found()
+    found.keep_upper(upper)
+    found.keep_lower(lower)
+    return found, upper, lower
 
 
 def gaps_of_rounds(
@@ -27,54 +47,99 @@ def gaps_of_rounds(
     return gaps
 
 
-def test_trials_and_rounds_meet(problem: Problem) -> None:
-    upper, lower = first_bounds(problem)
-    trials = Trials(problem, upper, lower, tolerance=1e-8)
-    trials.run(5)
-    before = trials.bounds()
-    trials.run(15)
-    after = trials.bounds()
-    assert before[0] - 1e-12 <= after[0] <= after[1] <= before[1] + 1e-12
-    found = Found()
-    found.keep_upper(problem, trials.upper())
-    found.keep_lower(problem, trials.lower())
-    assert found.low == pytest.approx(after[0])
-    assert found.high == pytest.approx(after[1], abs=1e-9)
-    gaps = gaps_of_rounds(problem, found, trials.vectors(), 4)
-    assert gaps == sorted(gaps, reverse=True)
-    assert gaps[-1] < 1e-3
+def test_first_bounds_are_sound(problem: Problem) -> None:
+    found, upper, lower = found_first(problem)
+    assert upper.excess_at([np.arange(n) for n in upper.contexts.count]) <= 1e-11
+    assert lower.sound
+    model = recurl.zoo.random_model(seed=2, components=3, nodes=8)
+    assert found.low <= recurl.solve(model).lower <= found.high
 
 
 def test_rounds_alone(problem: Problem) -> None:
-    upper, lower = first_bounds(problem)
-    found = Found()
-    found.keep_upper(problem, upper)
-    found.keep_lower(problem, lower)
+    found, _, _ = found_first(problem)
     gaps = gaps_of_rounds(problem, found, None, 8)
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[-1] < 1e-4
 
 
-def test_trials_trust_no_point_that_the_start_does_not_lead_to(problem: Problem) -> None:
-    upper, lower = first_bounds(problem)
-    t = problem.tables
-    far = [np.array([[-1000.0, 0.0], problem.crude(c)[0]]) for c in range(t.n_components)]
-    points = make_points(t, far)
-    bound = upper_bound(problem, points, np.zeros(int(points.slot[-1])), 1e-9)
-    values = bound.values.copy()
-    values[points.slot[0]] -= 100.0  # too low, but far from all that is called
-    wrong = Upper.of(problem, points, values)
-    assert wrong.excess < 1e-6
-    assert wrong.excess_from(problem, range(len(points.component))) > 1
-    trials = Trials(problem, wrong, lower, tolerance=1e-8)
-    claimed = trials.upper()
-    assert claimed.excess_from(problem, range(len(claimed.points.component))) < 1e-9
-    trials.run(10)
-    assert trials.bounds()[1] >= first_low(problem, upper, lower)
+def test_rounds_from_the_points_of_trials(problem: Problem) -> None:
+    found, upper, lower = found_first(problem)
+    trials = Trials(upper, lower, tolerance=1e-8)
+    trials.run()
+    found.keep_upper(trials.upper())
+    found.keep_lower(trials.lower())
+    gaps = gaps_of_rounds(problem, found, trials.vectors(), 4)
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-1] < 1e-3
 
 
-def first_low(problem: Problem, upper: Upper, lower: Lower) -> float:
-    """A lower bound that rests on sound points."""
-    trials = Trials(problem, upper, lower, tolerance=1e-8)
-    trials.run(20)
-    return trials.bounds()[0]
+def test_worse_bounds_are_not_kept(problem: Problem) -> None:
+    found, upper, lower = found_first(problem)
+    better = few_solved(problem)
+    found.keep_upper(better)
+    assert found.upper is better
+    found.keep_upper(upper)
+    assert found.upper is better
+    unsound = Lower(lower.contexts, lower.action, lower.callee, lower.reach, lower.rewards + 1)
+    found.keep_lower(unsound)
+    assert found.lower is lower
+
+
+def test_points_not_connected_close_in_too() -> None:
+    problem = random_problem(6)
+    found, _, lower = found_first(problem)
+    before = found.gap
+    search = Search(problem, 1e-4, None, lower, connected=False)
+    for _ in range(3):
+        search.round(found)
+    assert found.gap < 0.1 * before
+
+
+def test_visits_are_those_of_a_run(problem: Problem) -> None:
+    # With one context per component the upper bound's own policy is a chain to be evaluated.
+    upper = few_solved(problem)
+    inverses = inverses_of(upper)
+    visits = visits_of_calls(upper, inverses)
+    matrix = (inverses.visits() @ upper.links.matrix).toarray()
+    start = np.zeros(len(matrix))
+    for entry, (c, mix) in enumerate(upper.start_mixes()):
+        for x, weight in mix:
+            own = upper.contexts.view_entries(start, c)
+            own[entry, x] += problem.tables.start_prob[entry] * weight
+    entries = np.linalg.solve(np.eye(len(matrix)) - matrix.T, start)
+    assert visits == pytest.approx(inverses.visits().toarray().T @ entries, abs=1e-8)
+
+
+def test_arrivals_sum_to_one(problem: Problem) -> None:
+    upper = few_solved(problem)
+    arrive = arrivals(upper, inverses_of(upper))
+    assert arrive.min() >= 0
+    assert arrive.sum(axis=1) == pytest.approx(1)
+
+
+def test_errors_lie_between_the_tangent_and_the_bound(problem: Problem) -> None:
+    upper = few_solved(problem)
+    calls = Calls.of(upper)
+    lower = lower_bound(upper.contexts, upper.links.action, upper.links.heaviest, 1e-12)
+    assert lower.sound
+    reach = lower.reach[upper.contexts.entry_slots]
+    errors = interpolation_errors(upper, calls, reach)
+    gaps = gaps_of_calls(upper, calls, lower)
+    assert errors.min() >= 0
+    assert (errors <= gaps + 1e-9).all()
+    # Nothing is amiss where a call has the vector of a point.
+    near = upper.contexts.called_vectors(upper.links.heaviest)
+    at = np.ptp(calls.vector - near, axis=1) < 1e-12
+    assert errors[at] == pytest.approx(0, abs=1e-9)
+
+
+def test_worst_calls_make_up_the_gap_one_per_segment(problem: Problem) -> None:
+    upper = few_solved(problem)
+    contexts, calls = upper.contexts, Calls.of(upper)
+    gaps = np.random.default_rng(0).random(len(calls.value))
+    chosen = worst_calls(contexts, calls, gaps, 1e-6)
+    for c, own in chosen.items():
+        assert (contexts.call_callee[own] == c).all()
+        cells = contexts.points[c].cells(calls.vector[own][:, :2])
+        assert len(set(cells.tolist())) == len(own)
+    assert worst_calls(contexts, calls, np.zeros_like(gaps), 1e-6) == {}

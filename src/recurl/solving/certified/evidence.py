@@ -9,73 +9,109 @@ import numpy as np
 import numpy.typing as npt
 
 from recurl.model.certificate import Certificate, Piece, Point
-from recurl.model.tables import CALL, Floats, Tables
+from recurl.model.tables import Floats
 from recurl.policy import Policy
-from recurl.solving.certified.upper import Links, Mix, no_hint, start_mixes
 from recurl.solving.reach import reach_rows
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
     from recurl.solving.certified.lower import Lower
-    from recurl.solving.certified.points import Points
-    from recurl.solving.certified.problem import Problem
-    from recurl.solving.certified.upper import Upper
+    from recurl.solving.certified.upper import Mix, Upper
     from recurl.solving.question import Question
 
+Context = tuple[int, int]
+"""A component, and a context counted within it."""
 
-def policy_of(model: RMDP, question: Question, problem: Problem, lower: Lower) -> Policy:
+
+def policy_of(model: RMDP, question: Question, lower: Lower) -> Policy:
     """The policy that attains a lower bound, with the contexts that it can come to."""
-    t, pts = model.tables, lower.points
-    start, _ = lower.at(t, t.start_component, problem.root)
-    used = _reached(start.tolist(), lambda x: lower.callee[_calls(t, pts, x)].tolist())
-    number = np.full(len(pts.component), -1, np.int32)
-    number[used] = np.arange(len(used))
-    slots = np.concatenate([np.arange(pts.slot[x], pts.slot[x + 1]) for x in used])
+    start, used, number = _used_pieces(lower)
+    parts = lower.contexts.parts
+    actions, callees = [], []
+    vectors = np.zeros((len(used), model.tables.max_exits))
+    for i, (c, x) in enumerate(used):
+        own_vector = lower.contexts.points[c].vectors[x]
+        vectors[i, : len(own_vector)] = own_vector
+        actions.append(_actions(lower, c, x))
+        own = np.full(parts[c].size, -1, np.int32)
+        own[parts[c].calls] = [number[y] for y in _called_pieces(lower, c, x)]
+        callees.append(own)
     return Policy(
         model,
-        pts.component[used],
-        lower.action[slots],
-        callees=number[lower.callee[slots]],
-        start=number[start],
-        kind="by pieces" if len(used) > t.n_components else "by context",
-        exit_values=question.sign * pts.vector[used],
+        np.array([c for c, _ in used], np.int32),
+        np.concatenate(actions),
+        callees=np.concatenate(callees),
+        start=np.array([number[x] for x in start], np.int32),
+        kind="by pieces" if len(used) > len(parts) else "by context",
+        exit_values=question.sign * vectors,
     )
 
 
-def values_of(problem: Problem, upper: Upper, lower: Lower) -> tuple[Floats, Floats]:
+def _actions(lower: Lower, c: int, x: int) -> np.ndarray:
+    """Action of every vertex in a context, counted within the vertex."""
+    part = lower.contexts.parts[c]
+    actions = np.zeros(part.size, np.int32)
+    actions[part.states] = lower.action[c][:, x] - part.begin
+    return actions
+
+
+def _called_pieces(lower: Lower, c: int, x: int) -> list[Context]:
+    """Contexts that the calls of a context enter."""
+    ctx = lower.contexts
+    callees = ctx.view_calls(lower.callee, c)[:, x].tolist()
+    return list(zip(ctx.parts[c].callee.tolist(), callees, strict=True))
+
+
+def _used_pieces(lower: Lower) -> tuple[list[Context], list[Context], dict[Context, int]]:
+    """Contexts that the start begins in, all that it leads to, and their numbers."""
+    problem = lower.contexts.problem
+    best, _ = lower.best(problem.start, problem.root)
+    start = [(problem.start, int(x)) for x in best]
+    used = _reached(start, lambda x: _called_pieces(lower, *x))
+    return start, used, {x: i for i, x in enumerate(used)}
+
+
+def _reached(start: Iterable[Context], called: Callable[[Context], list[Context]]) -> list[Context]:
+    """Contexts that calls lead to from some, in ascending order."""
+    seen = set(start)
+    queue = list(seen)
+    while queue:
+        for y in called(queue.pop()):
+            if y not in seen:
+                seen.add(y)
+                queue.append(y)
+    return sorted(seen)
+
+
+def values_of(upper: Upper, lower: Lower) -> tuple[Floats, Floats]:
     """Bounds by vertex of the start component, exits worth what the question says; else nan."""
-    t, c = problem.tables, problem.tables.start_component
+    problem = upper.contexts.problem
+    c, t = problem.start, problem.tables
     own = slice(int(t.component_start[c]), int(t.component_start[c + 1]))
     low, high = np.full((2, t.n_vertices), np.nan)
-    pts, size, exits = lower.points, own.stop - own.start, len(problem.root)
-    slots = pts.slot[pts.first[c] : pts.first[c + 1], None] + np.arange(size)
-    reach = lower.reach[slots][:, :, :exits]
-    missing = 1.0 - reach.sum(axis=2)
-    worth = lower.rewards[slots] + reach @ problem.root + missing * problem.root.min()
-    low[own] = worth.max(axis=0)
-    raised = upper.settled(problem)
-    mixes = start_mixes(problem, upper)
-    high[own] = np.min([_mixed(problem, raised, mix) for mix in mixes], axis=0)
+    low[own] = lower.at(c, problem.root[None], slice(None))[0].max(axis=1)
+    high[own] = np.min([_mixed(upper, mix) for _, mix in upper.start_mixes()], axis=0)
     return low - _margin(low), high + _margin(high)
 
 
-def _mixed(problem: Problem, raised: Upper, mix: Mix) -> Floats:
+def _mixed(upper: Upper, mix: Mix) -> Floats:
     """What a mix of contexts proves of all vertices of the start component at the root."""
-    pts, contexts = raised.points, [context for context, _ in mix]
+    problem = upper.contexts.problem
+    c = problem.start
     weights = np.array([weight for _, weight in mix])
-    rows = np.array([raised.values[pts.slot[x] : pts.slot[x + 1]] for x in contexts])
-    beyond = problem.root - weights @ pts.vector[contexts, : len(problem.root)]
-    bound: Floats = weights @ rows + beyond.max()
+    rows = upper.raised(c, np.array([x for x, _ in mix]))
+    mixed = rows @ weights
+    beyond = problem.root - mixed[problem.components[c].exits]
+    bound: Floats = mixed + beyond.max()
     return bound
 
 
-def certificate_of(
-    model: RMDP, question: Question, problem: Problem, upper: Upper, lower: Lower
-) -> Certificate:
+def certificate_of(model: RMDP, question: Question, upper: Upper, lower: Lower) -> Certificate:
     """The certificate of both bounds."""
-    points, start_points = _points(problem, upper)
-    pieces, start_pieces = _pieces(problem, lower)
-    ends = lower.start(problem), _start_above(problem, upper, start_points, points)
+    problem = upper.contexts.problem
+    points, start_points = _points(upper)
+    pieces, start_pieces = _pieces(lower)
+    ends = lower.start(), _start_above(upper, start_points, points)
     low, high = ends if question.sign > 0 else (-ends[1], -ends[0])
     return Certificate(
         model=model.fingerprint,
@@ -99,90 +135,64 @@ def _margin(end: npt.ArrayLike) -> Floats:
     return margin
 
 
-def _points(problem: Problem, upper: Upper) -> tuple[list[Point], list[Mix]]:
+def _points(upper: Upper) -> tuple[list[Point], list[Mix]]:
     """Points that the start leads to, with the mixes that bound their calls, and the start's own.
 
-    Mixes are found before the bound is settled: raising keeps the inequalities they have.
+    Mixes are those of the bound as found: raising it keeps the inequalities they have.
     """
-    pts, raised = upper.points, upper.settled(problem)
-    links = Links.of(problem, pts, upper.entries, upper.values, no_hint(pts))
-    nodes, weights = links.nodes, links.weights
-    start = start_mixes(problem, upper)
-
-    def called(x: int) -> list[int]:
-        found = nodes[pts.call[x] : pts.call[x + 1]].ravel()
-        contexts: list[int] = found[found >= 0].tolist()
-        return contexts
-
-    used = _reached([x for mix in start for x, _ in mix], called)
-    number = {int(x): i for i, x in enumerate(used)}
+    ctx, links = upper.contexts, upper.links
+    used = [(c, x) for c, own in enumerate(upper.used) for x in own.tolist()]
+    number = {x: i for i, x in enumerate(used)}
     points = []
-    for x in used:
-        mixes = [
-            _listed(zip(nodes[call].tolist(), weights[call].tolist(), strict=True), number)
-            for call in range(pts.call[x], pts.call[x + 1])
-        ]
-        values = raised.values[pts.slot[x] : pts.slot[x + 1]].tolist()
-        points.append(Point(int(pts.component[x]), values, mixes))
-    return points, [_listed(mix, number) for mix in start]
+    for c, own in enumerate(upper.used):
+        values = upper.raised(c, own).T.tolist()
+        nodes, weights = (ctx.view_calls(a, c)[:, own] for a in (links.nodes, links.weights))
+        callee = ctx.parts[c].callee.tolist()
+        for i in range(len(own)):
+            mixes = [
+                _listed(d, zip(*pair, strict=True), number)
+                for d, *pair in zip(
+                    callee, nodes[:, i].tolist(), weights[:, i].tolist(), strict=True
+                )
+            ]
+            points.append(Point(c, values[i], mixes))
+    return points, [_listed(c, mix, number) for c, mix in upper.start_mixes()]
 
 
-def _listed(mix: Iterable[tuple[int, float]], number: dict[int, int]) -> Mix:
+def _listed(c: int, mix: Iterable[tuple[int, float]], number: dict[Context, int]) -> Mix:
     """A mix by the numbers of points, the heaviest last: its weight is what the others leave."""
-    return sorted(((number[x], weight) for x, weight in mix if x >= 0), key=lambda pair: pair[1])
+    used = ((number[c, x], weight) for x, weight in mix if x >= 0)
+    return sorted(used, key=lambda pair: pair[1])
 
 
-def _start_above(problem: Problem, upper: Upper, start: list[Mix], points: list[Point]) -> float:
+def _start_above(upper: Upper, start: list[Mix], points: list[Point]) -> float:
     """What the points listed prove of the start."""
-    t = problem.tables
-    first = int(t.n_entries[t.start_component])
+    problem = upper.contexts.problem
+    exits = problem.components[problem.start].exits
     total = 0.0
     for entry, mix in enumerate(start):
         rows = np.array([points[x].values for x, _ in mix])
         mixed = np.array([w for _, w in mix]) @ rows
-        beyond = (problem.root - mixed[first : first + len(problem.root)]).max()
-        total += t.start_prob[entry] * (mixed[entry] + beyond)
+        beyond = (problem.root - mixed[exits]).max()
+        total += problem.tables.start_prob[entry] * (mixed[entry] + beyond)
     return float(total)
 
 
-def _pieces(problem: Problem, lower: Lower) -> tuple[list[Piece], list[int]]:
+def _pieces(lower: Lower) -> tuple[list[Piece], list[int]]:
     """Pieces that the start leads to, and those that it begins in."""
-    t, pts = problem.tables, lower.points
-    start, _ = lower.at(t, t.start_component, problem.root)
-    used = _reached(start.tolist(), lambda x: lower.callee[_calls(t, pts, x)].tolist())
-    number = {int(x): i for i, x in enumerate(used)}
+    ctx = lower.contexts
+    start, used, number = _used_pieces(lower)
     pieces = []
-    for x in used:
-        own = slice(int(pts.slot[x]), int(pts.slot[x + 1]))
-        exits = int(t.n_exits[pts.component[x]])
-        called = lower.callee[_calls(t, pts, x)].tolist()
+    for c, x in used:
+        exits = ctx.points[c].vectors.shape[1]
+        weights = ctx.view(lower.reach, c)[:, x, :exits]
         pieces.append(
             Piece(
-                int(pts.component[x]),
-                lower.action[own].tolist(),
-                [number[j] for j in called],
-                lower.rewards[own].tolist(),
-                None if exits == 1 else lower.reach[own, :exits].tolist(),
+                c,
+                _actions(lower, c, x).tolist(),
+                [number[y] for y in _called_pieces(lower, c, x)],
+                ctx.view(lower.rewards, c)[:, x].tolist(),
+                None if exits == 1 else weights.tolist(),
             )
         )
-    return pieces, [number[int(x)] for x in start]
-
-
-def _calls(t: Tables, pts: Points, x: int) -> np.ndarray:
-    """Slots of a context's call ports."""
-    c = pts.component[x]
-    calls = np.flatnonzero(t.vertex_kind[t.component_start[c] : t.component_start[c + 1]] == CALL)
-    slots: np.ndarray = pts.slot[x] + calls
-    return slots
-
-
-def _reached(start: list[int], called: Callable[[int], list[int]]) -> np.ndarray:
-    """Contexts that calls lead to from some, in ascending order."""
-    seen = set(start)
-    queue = list(seen)
-    while queue:
-        for y in called(queue.pop()):
-            if y not in seen:
-                seen.add(y)
-                queue.append(y)
-    return np.array(sorted(seen), np.int64)
+    return pieces, [number[x] for x in start]

@@ -1,180 +1,142 @@
-"""The lower bound at a set of points: the pieces of a policy whose contexts they are."""
+"""The lower bound at a set of points: the pieces of a policy whose contexts they are.
+
+In a context the policy takes one action per state and calls into one context per call. As a
+function of the exit values v, what it earns from vertex q is at least
+R(q) + p(q).v + (1 - sum p(q)) min v, with p the probabilities to reach each exit. A small *slack*
+taken off every equation makes the computed numbers satisfy the inequalities of a certificate in
+spite of rounding.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recurl.model.tables import Floats, Ints, Tables
-from recurl.solving.certified import policy_kernel
-from recurl.solving.certified.flow import flow_of
-from recurl.solving.certified.newton import Fineness, fixed_point, linear_operator, steps_to_rest
-from recurl.solving.certified.points import call_slots, slot_vertices
-from recurl.solving.certified.threads import spread
+from recurl.model.tables import Floats
+from recurl.solving.certified.linear import Inverses, fixed_point, solve_from_identity
 
 if TYPE_CHECKING:
-    from scipy.sparse.linalg import LinearOperator
-
-    from recurl.solving.certified.newton import Slopes, Solver
-    from recurl.solving.certified.points import Points
-    from recurl.solving.certified.problem import Problem
+    from recurl.solving.certified.contexts import Contexts
 
 _IMPROVEMENTS = 3
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Lower:
-    """A policy over contexts, and its pieces R + p.v + (1 - sum p) min v by slot.
+    """A policy over contexts, and its pieces.
 
     Attributes:
-        points: The contexts.
-        action: Action of each slot, counted within its vertex.
-        callee: Context that the call at a slot enters.
-        reach: p by slot.
+        contexts: The contexts.
+        action: Actions by component, counted within it. ``[states, X]`` each
+        callee: Context of its callee that each call enters.
+        reach: p by slot. ``[slots, K]``
         rewards: R by slot.
-        entry_reach: p at entries.
-        entry_rewards: R at entries.
         sound: Whether all inequalities hold.
     """
 
-    points: Points
-    action: Ints
-    callee: Ints
+    contexts: Contexts
+    action: list[np.ndarray]
+    callee: np.ndarray
     reach: Floats
     rewards: Floats
-    entry_reach: Floats
-    entry_rewards: Floats
     sound: bool = False
 
-    @classmethod
-    def of(cls, tables: Tables, points: Points, action: Ints, callee: Ints) -> Lower:
-        """A policy whose pieces are still to be found."""
-        slots, entries, width = len(action), int(points.entry[-1]), tables.max_exits
-        zeros = np.zeros
-        return cls(
-            points, action, callee, zeros((slots, width)), zeros(slots), zeros((entries, width)),
-            zeros(entries),
-        )  # fmt: skip
+    @cached_property
+    def called(self) -> np.ndarray:
+        """Slot of the entry at which each call continues."""
+        slots: np.ndarray = self.contexts.entry_slots[self.contexts.called(self.callee)]
+        return slots
 
-    def at(self, tables: Tables, component: int, vector: Floats) -> tuple[Ints, Floats]:
+    def at(self, component: int, vectors: Floats, rows: slice) -> Floats:
+        """What pieces are worth at exit values: by vector, vertex in ``rows``, and context."""
+        part = self.contexts.parts[component]
+        exits = part.exits.stop - part.exits.start
+        least = vectors.min(axis=1, keepdims=True)
+        reach = self.contexts.view(self.reach, component)[rows, :, :exits]
+        rewards = self.contexts.view(self.rewards, component)[rows]
+        worth: Floats = np.tensordot(vectors - least, reach, (1, 2)) + rewards + least[:, :, None]
+        return worth
+
+    def best(self, component: int, vector: Floats) -> tuple[np.ndarray, Floats]:
         """Best context for each entry of a component at exit values, and what it is worth."""
-        pts = self.points
-        found, worth = [], []
-        exits = int(tables.n_exits[component])
-        contexts = np.arange(pts.first[component], pts.first[component + 1])
-        for entry in range(tables.n_entries[component]):
-            rows = pts.entry[contexts] + entry
-            p = self.entry_reach[rows, :exits]
-            value = self.entry_rewards[rows] + p @ vector + (1 - p.sum(axis=1)) * vector.min()
-            found.append(contexts[value.argmax()])
-            worth.append(value.max())
-        return np.array(found, np.int32), np.array(worth)
+        worth = self.at(component, vector[None], self.contexts.parts[component].entry_rows)[0]
+        return worth.argmax(axis=1), worth.max(axis=1)
 
-    def start(self, problem: Problem) -> float:
+    def start(self) -> float:
         """What is proved of the start."""
-        t = problem.tables
-        return float(t.start_prob @ self.at(t, t.start_component, problem.root)[1])
+        problem = self.contexts.problem
+        return float(problem.tables.start_prob @ self.best(problem.start, problem.root)[1])
+
+    def of_pieces(self, component: int, pieces: np.ndarray, vectors: Floats) -> Floats:
+        """What some pieces, each at its own exit values, are worth at all vertices."""
+        least = vectors.min(axis=1)
+        along = vectors - least[:, None]
+        reach = self.contexts.view(self.reach, component)[:, pieces, : vectors.shape[1]]
+        rewards = self.contexts.view(self.rewards, component)[:, pieces]
+        worth: Floats = rewards + (reach * along).sum(axis=2) + least
+        return worth
+
+    def values(self) -> Floats:
+        """What the policy earns in each slot, the exits worth the vector of the context."""
+        values = np.empty_like(self.rewards)
+        for c, points in enumerate(self.contexts.points):
+            every = np.arange(len(points))
+            self.contexts.view(values, c)[:] = self.of_pieces(c, every, points.vectors)
+        return values
 
 
 def lower_bound(
-    problem: Problem,
-    points: Points,
-    action: Ints,
-    callee: Ints,
+    contexts: Contexts,
+    action: list[np.ndarray],
+    callee: np.ndarray,
     slack: float,
+    inverses: Inverses | None = None,
 ) -> Lower:
     """The pieces of a policy, a little below what it earns so that all inequalities hold.
 
     Args:
-        problem: The problem.
-        points: The contexts of the policy.
-        action: Its action in each slot.
-        callee: The context that each call enters, by slot.
+        contexts: The contexts of the policy.
+        action: Its actions by component. ``[states, X]`` each
+        callee: The context that each call enters.
         slack: How much to stay below the solution.
+        inverses: Inverses of a similar policy, to begin with.
     """
-    for more, solver in ((1.0, fixed_point), (10.0, fixed_point), (10.0, steps_to_rest)):
-        lower = Lower.of(problem.tables, points, action, callee)
-        _solve_reach(problem, lower, more * slack, solver)
-        _solve_rewards(problem, lower, more * slack, solver)
-        if _sound(problem, lower):
+    for more in (1.0, 10.0):
+        slots, width = int(contexts.base[-1]), contexts.problem.tables.max_exits
+        none = np.zeros((slots, width)), np.zeros(slots)
+        lower = Lower(contexts, action, callee, *none)
+        own = Inverses(contexts) if inverses is None else inverses.copy()
+        _solve_reach(lower, more * slack, own)
+        _solve_rewards(lower, more * slack, own)
+        lower.sound = _sound(lower)
+        if lower.sound:
             break
     return lower
 
 
-def improved(problem: Problem, lower: Lower, nodes: np.ndarray, slack: float) -> Lower:
-    """A policy made better a few times where another action or context called gains something."""
-    t, pts = problem.tables, lower.points
-    best = lower
-    for _ in range(_IMPROVEMENTS):
-        value = policy_kernel.lower_values(t, pts, best.reach, best.rewards)
-        margin = max(slack, 1e-12) * float(np.abs(value).max(initial=1.0))
-        action, callee = best.action.copy(), best.callee.copy()
-        changed = policy_kernel.improve(
-            t, pts, problem.gain, nodes, value, best.entry_reach, best.entry_rewards, action,
-            callee, margin,
-        )  # fmt: skip
-        if not changed:
-            break
-        new = lower_bound(problem, pts, action, callee, slack)
-        gained = new.start(problem) - best.start(problem)
-        if not new.sound or gained <= 0.0:
-            break
-        best = new
-        if gained <= 1e3 * slack * max(1.0, abs(new.start(problem))):
-            break
-    return best
-
-
-def _sound(problem: Problem, lower: Lower) -> bool:
-    """Whether all inequalities hold; notes it."""
-    excess = policy_kernel.lower_excess(
-        problem.tables, lower.points, problem.gain, lower.action, lower.callee, lower.reach,
-        lower.rewards, lower.entry_reach, lower.entry_rewards,
-    )  # fmt: skip
-    lower.sound = bool(np.isfinite(lower.entry_rewards).all()) and max(excess) < 0.0
-    return lower.sound
-
-
-def _solve_reach(problem: Problem, lower: Lower, slack: float, solver: Solver) -> None:
+def _solve_reach(lower: Lower, slack: float, inverses: Inverses) -> None:
     """P of the policy: the least solution of the equations, less the slack."""
-    t, pts = problem.tables, lower.points
-    called = _called(t, lower)
-    several = (t.n_exits[pts.component] > 1).repeat(np.diff(pts.entry))
-    given = np.empty_like(lower.entry_reach)
+    ctx = lower.contexts
+    start = _fixed_reach(ctx)
+    if inverses.known:
+        start = _within_one(inverses.solve(ctx.only_exits()))
 
-    def step(entries: Floats, fineness: float) -> Floats:
-        given[:] = _within_one(entries)
-        out = np.zeros_like(entries)
-        spread(
-            len(pts.component),
-            len(lower.rewards),
-            lambda a, b: policy_kernel.reach_step(
-                t, pts, problem.order, lower.action, lower.callee, given, lower.reach,
-                slack, fineness, out, a, b,
-            ),
-        )  # fmt: skip
-        return out
+    def apply(reach: Floats) -> _Reach:
+        reach[:] = _within_one(reach)
+        return _Reach(lower, reach, slack)
 
-    def slopes() -> LinearOperator:
-        flow = flow_of(problem, pts, lower.action, given[called])
-        visits = flow.matrix(
-            np.arange(len(called))[:, None], np.ones((len(called), 1)), len(called)
-        )
-        through = np.empty((len(called), t.max_exits))
+    rest = fixed_point(ctx, apply, start, 0.5 * slack, inverses, trusted=1e-3)
+    lower.reach = rest.values
 
-        def matvec(x: Floats) -> Floats:
-            policy_kernel.through_calls(
-                t, pts, called, x.reshape(given.shape), lower.reach, through
-            )
-            product: Floats = ((visits @ through) * several[:, None]).ravel()
-            return product
 
-        return linear_operator(given.size, matvec)
-
-    lower.entry_reach = _settle(lower, step, slopes, lower.entry_reach, slack, solver)
+def _fixed_reach(contexts: Contexts) -> Floats:
+    """1 where an exit reaches itself, and in components with one exit."""
+    reach = contexts.only_exits()
+    reach[~contexts.several, 0] = 1.0
+    return reach
 
 
 def _within_one(reach: Floats) -> Floats:
@@ -184,53 +146,176 @@ def _within_one(reach: Floats) -> Floats:
     return scaled
 
 
-def _solve_rewards(problem: Problem, lower: Lower, slack: float, solver: Solver) -> None:
+class _Reach:
+    """The equations of p: what the policy's own choices reach, less a slack."""
+
+    def __init__(self, lower: Lower, reach: Floats, slack: float) -> None:
+        self.lower, self.reach = lower, reach
+        self.share = reach[lower.called]
+        self.target = np.maximum(composed_reach(lower, reach) - slack, 0.0)
+        known = lower.contexts.known_reach
+        self.target[known] = _fixed_reach(lower.contexts)[known]
+
+    def update(self, inverses: Inverses, which: list[np.ndarray]) -> None:
+        for c, own in enumerate(which):
+            share = self.lower.contexts.view_calls(self.share, c)
+            inverses.update(c, own, self.lower.action[c], share)
+
+    def correction(self, inverses: Inverses, residual: Floats) -> Floats:
+        ctx = self.lower.contexts
+        inside = inverses.solve(residual)
+        visits = inverses.visits()
+        place = ctx.called(self.lower.callee)
+        after = self.reach[ctx.call_returns] * ctx.call_inside[:, :, None]  # calls, j, k
+        first = inside[ctx.entry_slots]
+
+        def through(entries: Floats) -> Floats:
+            moved: Floats = np.einsum("cj,cjk->ck", entries.reshape(first.shape)[place], after)
+            return moved
+
+        matrix = _Product(lambda x: (visits @ through(x)).ravel())
+        entries = solve_from_identity(matrix, first)
+        step: Floats = inside + inverses.through(through(entries))
+        return step
+
+
+class _Product:
+    """A matrix that is known by what it does to vectors."""
+
+    def __init__(self, product: Any) -> None:
+        self.product = product
+
+    def __matmul__(self, x: Floats) -> Floats:
+        found: Floats = self.product(x)
+        return found
+
+
+def composed_reach(lower: Lower, reach: Floats) -> Floats:
+    """What the policy's own choices reach from each slot, exits left as they are."""
+    ctx = lower.contexts
+    out = _chosen(lower, reach)
+    after = reach[ctx.call_returns]
+    share = np.where(ctx.call_inside, reach[lower.called], 0.0)
+    out[ctx.call_slots] = np.einsum("cj,cjk->ck", share, after)
+    return out
+
+
+def _chosen(lower: Lower, values: Floats, *, paid: bool = False) -> Floats:
+    """Expectation of values after the policy's action at each state; elsewhere as they are."""
+    ctx = lower.contexts
+    out = values.copy()
+    for c, part in enumerate(ctx.parts):
+        own = ctx.view(values, c)
+        earned = part.earned(own)[0] if paid else part.expected(own)
+        index = lower.action[c].reshape(*lower.action[c].shape, *(1,) * (own.ndim - 2))
+        ctx.view(out, c)[part.states] = np.take_along_axis(earned, index, axis=0)
+    return out
+
+
+def _solve_rewards(lower: Lower, slack: float, inverses: Inverses) -> None:
     """R of the policy, linear once p is known, less the slack."""
-    t, pts = problem.tables, lower.points
-    scale = max(1.0, problem.size, float(np.abs(lower.entry_rewards).max(initial=0.0)))
-    called = _called(t, lower)
-
-    def step(entries: Floats, fineness: float) -> Floats:
-        out = np.empty_like(entries)
-        spread(
-            len(pts.component),
-            len(lower.rewards),
-            lambda a, b: policy_kernel.reward_step(
-                t, pts, problem.gain, problem.order, lower.action, lower.callee,
-                lower.entry_reach, entries, lower.rewards, slack * scale, fineness, out, a, b,
-            ),
-        )  # fmt: skip
-        return out
-
-    def slopes() -> Any:
-        flow = flow_of(problem, pts, lower.action, lower.entry_reach[called])
-        return flow.matrix(called[:, None], np.ones((len(called), 1)), len(lower.entry_rewards))
-
-    start = lower.entry_rewards
-    lower.entry_rewards = _settle(lower, step, slopes, start, slack * scale, solver)
+    scale = max(1.0, lower.contexts.problem.size)
+    rest = fixed_point(
+        lower.contexts,
+        lambda r: _Rewards(lower, r, slack * scale),
+        lower.rewards,
+        0.5 * slack * scale,
+        inverses,
+    )
+    lower.rewards = rest.values
 
 
-def _called(t: Tables, lower: Lower) -> np.ndarray:
-    """Entry number at which each call continues."""
-    slots = call_slots(t, lower.points)
-    port = t.vertex_port[slot_vertices(t, lower.points)[slots]]
-    entries: np.ndarray = lower.points.entry[lower.callee[slots]] + port
-    return entries
+class _Rewards:
+    """The equations of R: what the policy's own choices earn, less a slack."""
+
+    def __init__(self, lower: Lower, rewards: Floats, slack: float) -> None:
+        self.lower = lower
+        self.target = composed_rewards(lower, rewards) - slack
+        for c, part in enumerate(lower.contexts.parts):
+            lower.contexts.view(self.target, c)[part.exits] = 0.0
+
+    def update(self, inverses: Inverses, which: list[np.ndarray]) -> None:
+        share = self.lower.reach[self.lower.called]
+        for c, own in enumerate(which):
+            own_share = self.lower.contexts.view_calls(share, c)
+            inverses.update(c, own, self.lower.action[c], own_share)
+
+    def correction(self, inverses: Inverses, residual: Floats) -> Floats:
+        nodes = self.lower.callee[:, None]
+        matrix = self.lower.contexts.matrix(nodes, np.ones(nodes.shape))
+        return inverses.correction(residual, matrix)
 
 
-def _settle(
-    lower: Lower,
-    step: Callable[[Floats, float], Floats],
-    slopes: Slopes,
-    start: Floats,
-    slack: float,
-    solver: Solver,
-) -> Floats:
-    """Fixed point of a step to half the slack."""
-    fine = Fineness(0.05 * slack)
+def composed_rewards(lower: Lower, rewards: Floats) -> Floats:
+    """What the policy's own choices earn: at calls R_c + p_c.R_ret + (1 - sum p_c) min R_ret."""
+    ctx = lower.contexts
+    out = _chosen(lower, rewards, paid=True)
+    share = np.where(ctx.call_inside, lower.reach[lower.called], 0.0)
+    after = rewards[ctx.call_returns]
+    least = np.where(ctx.call_inside, after, np.inf).min(axis=1, initial=np.inf)
+    rest = np.maximum(1.0 - share.sum(axis=1), 0.0) * least
+    out[ctx.call_slots] = rewards[lower.called] + (share * after).sum(axis=1) + rest
+    return out
 
-    def finer(x: Floats) -> Floats:
-        return fine.after(step(x, fine.now), x)
 
-    rest = solver(finer, slopes, start, 0.5 * slack)
-    return step(rest.x, fine.least)
+def _sound(lower: Lower) -> bool:
+    """Whether all inequalities hold, with more room than the rounding of their sums."""
+    ctx = lower.contexts
+    if not np.isfinite(lower.rewards).all():
+        return False
+    own = np.concatenate([ctx.call_slots, ctx.state_slots])
+    rounding = 2.3e-16 * (max(part.longest for part in ctx.parts) + 8)
+    room = (composed_rewards(lower, lower.rewards) - lower.rewards)[own]
+    size = max(float(np.abs(lower.rewards).max(initial=0.0)), ctx.problem.size)
+    if not (room > rounding * size).all():
+        return False
+    room = (composed_reach(lower, lower.reach) - lower.reach)[own]
+    several = ctx.several[own]
+    return bool(((room > rounding) | (lower.reach[own] <= 0.0))[several].all())
+
+
+def improved(lower: Lower, slack: float, inverses: Inverses | None) -> Lower:
+    """A policy made better a few times where another action or context called gains something."""
+    best = lower
+    for _ in range(_IMPROVEMENTS):
+        value = best.values()
+        margin = max(slack, 1e-12) * float(np.abs(value).max(initial=1.0))
+        action = _better_actions(best, value, margin)
+        callee = _better_callees(best, value, margin)
+        same = all(np.array_equal(*pair) for pair in zip(action, best.action, strict=True))
+        if same and np.array_equal(callee, best.callee):
+            break
+        new = lower_bound(best.contexts, action, callee, slack, inverses)
+        gained = new.start() - best.start()
+        if not new.sound or gained <= 0.0:
+            break
+        best = new
+        if gained <= 1e3 * slack * max(1.0, abs(new.start())):
+            break
+    return best
+
+
+def _better_actions(lower: Lower, value: Floats, margin: float) -> list[np.ndarray]:
+    """The best action of each state where it gains more than a margin, else the same."""
+    ctx, actions = lower.contexts, []
+    for c, part in enumerate(ctx.parts):
+        own = ctx.view(value, c)
+        best = part.earned(own)[1]
+        worse = best > own[part.states] + margin
+        actions.append(np.where(worse, part.greedy(own), lower.action[c]))
+    return actions
+
+
+def _better_callees(lower: Lower, value: Floats, margin: float) -> np.ndarray:
+    """The best context for each call where it gains more than a margin, else the same."""
+    ctx, callee = lower.contexts, lower.callee.copy()
+    for c, group in enumerate(ctx.groups):
+        part = ctx.parts[c]
+        worth = lower.at(c, value[group.returns], part.entry_rows)
+        for e in range(part.entries):
+            calls = group.calls[:, e]
+            rows = np.arange(len(calls))
+            found = worth[:, e].argmax(axis=1)
+            gain = worth[rows, e, found] - worth[rows, e, callee[calls]]
+            callee[calls] = np.where(gain > margin, found, callee[calls])
+    return callee

@@ -4,143 +4,254 @@ A *context* is one such vector of one component. How the points of a component l
 values in between are bounded from above (all are valid for any points: x(., q) is convex, monotone,
 1-Lipschitz in the maximum norm, and moves along with constants):
 
-- LINE, two exits: sorted differences v[0] - v[1]; between neighbours by interpolation.
-- MESH, three to five exits: differences to the last exit, cut into simplices (Delaunay); inside a
+- `Line`, two exits: sorted differences v[0] - v[1]; between neighbours by interpolation.
+- `Mesh`, three to five exits: differences to the last exit, cut into simplices (Delaunay); inside a
   simplex by interpolation.
-- CLOUD, more exits: any vectors; x(v) <= min_i u_i + max(v - v_i).
+- `Cloud`, more exits: any vectors; x(v) <= min_i u_i + max(v - v_i).
 
-Beyond the last points of a line or mesh, the rule of the cloud applies to one of them.
+Beyond the last points of a line or mesh, the rule of the cloud applies to the nearest of them, and
+everywhere to the *anchor*, whose bound stands by itself (`Problem.crude`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from recurl.model.tables import CALL, RETURN, Floats, Ints, Tables
+from recurl.model.tables import Floats
 
-SINGLE, LINE, MESH, CLOUD = 0, 1, 2, 3
 LINE_EXITS, MESH_EXITS = 2, 5
 """Most exits for which points are connected to a line, and to a mesh."""
-CORNERS = MESH_EXITS
-"""Most contexts that a value in between is made of. Kernels read it off `Points.corner` instead:
-once compiled, they are kept as long as their own file stays the same."""
+_TOUCHING = 1e-12
+"""How far beyond a face counts as on it."""
+_CHUNK = 4_000_000
+"""Numbers that a table of differences may have."""
 
 
-class Points(NamedTuple):
-    """All contexts, component by component; kernels take it whole.
+class Bound(NamedTuple):
+    """Upper bounds at some vectors of exit values, for every entry, and what they are made of.
 
     Attributes:
-        first: First context of each component. ``[C + 1]``
-        anchor: The context of each component whose bound stands by itself; see `Problem.crude`.
-        component: Component of each context. ``[X]``
-        mode: SINGLE, LINE, MESH or CLOUD. ``[C]``
-        vector: Exit values of each context, padded with 0. ``[X, K]``
-        slot: First slot of each context; it has one per vertex of its component. ``[X + 1]``
-        entry: First entry number of each context; it has one per entry. ``[X + 1]``
-        call: First call number of each context; it has one per call port. ``[X + 1]``
-        visit: First visit number of each context; one per entry and call port. ``[X + 1]``
-        call_vertex: First call port of each component. ``[C]``
-        cells: First simplex of each component. ``[C + 1]``
-        corner: Contexts at the corners of each simplex. ``[S, D + 1]``
-        neighbour: Simplex across from each corner, or -1. ``[S, D + 1]``
-        barycentric: Maps differences to the first D weights; see `scipy.spatial.Delaunay`.
+        value: The bounds. ``[n, E]``
+        nodes: Contexts whose values are mixed; -1 in unused places. ``[n, E, J]``
+        weights: Their convex weights. ``[n, E, J]``
+        share: How the bounds move with the exit values: distributions. ``[n, E, K]``
     """
 
-    first: Ints
-    anchor: Ints
-    component: Ints
-    mode: Ints
-    vector: Floats
-    slot: np.ndarray
-    entry: np.ndarray
-    call: np.ndarray
-    visit: np.ndarray
-    call_vertex: Ints
-    cells: Ints
-    corner: Ints
-    neighbour: Ints
-    barycentric: Floats
+    value: Floats
+    nodes: np.ndarray
+    weights: Floats
+    share: Floats
 
 
-def make_points(
-    tables: Tables, vectors: list[Floats], anchors: list[Floats] | None = None
-) -> Points:
-    """Points from the vectors of each component; all of them clouds if there are no anchors."""
-    t = tables
-    first = _starts([len(v) for v in vectors])
-    calls, ports = (_count(t, kind) for kind in (CALL, RETURN))
-    component = np.repeat(np.arange(t.n_components), np.diff(first))
-    padded = np.zeros((len(component), t.max_exits))
-    for c, rows in enumerate(vectors):
-        padded[first[c] : first[c + 1], : rows.shape[1]] = rows
-    modes = zip(t.n_exits.tolist(), map(len, vectors), strict=True)
-    mode = [_mode(exits, count) if anchors else CLOUD for exits, count in modes]
-    places = [_closest(*pair) for pair in zip(vectors, anchors or vectors, strict=True)]
-    meshes = [
-        _mesh(rows, int(first[c])) if mode[c] == MESH else _no_mesh()
-        for c, rows in enumerate(vectors)
-    ]
-    return Points(
-        first.astype(np.int32),
-        (first[:-1] + places).astype(np.int32),
-        component.astype(np.int32),
-        np.array(mode, np.int32),
-        padded,
-        _starts(np.diff(t.component_start)[component]),
-        _starts(t.n_entries[component]),
-        _starts(calls[component]),
-        _starts((t.n_entries * calls)[component]),
-        (t.component_start[:-1] + (np.diff(t.component_start) - ports - calls)).astype(np.int32),
-        *_joined(meshes),
-    )
+@dataclass(eq=False)
+class Cloud:
+    """Points that are not connected.
+
+    Attributes:
+        vectors: Exit values of each context. ``[X, K]``
+        anchor: The context whose bound stands by itself.
+    """
+
+    vectors: Floats
+    anchor: int = 0
+
+    corners = 1
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def bound(self, u: Floats, v: Floats, hint: np.ndarray | None = None) -> Bound:
+        """Upper bounds at vectors v, if the entries have values u in the contexts.
+
+        Args:
+            u: Values of the entries in each context. ``[X, E]``
+            v: Vectors. ``[n, K]``
+            hint: Where earlier vectors were found, a number each; updated.
+        """
+        nodes, value = self.nearest(u, v)
+        share = self._farthest(nodes, v)
+        return Bound(value, nodes[:, :, None], np.ones((*nodes.shape, 1)), share)
+
+    def cells(self, v: Floats) -> np.ndarray:
+        """A number for each of some vectors, equal for those between the same points."""
+        return np.arange(len(v))
+
+    def nearest(self, u: Floats, v: Floats) -> tuple[np.ndarray, Floats]:
+        """For each vector and entry, the context with the least u_i + max(v - v_i)."""
+        n, entries = len(v), u.shape[1]
+        nodes, value = np.empty((n, entries), np.int64), np.empty((n, entries))
+        rows = max(1, _CHUNK // (len(self) * max(entries, v.shape[1])))
+        for i in range(0, n, rows):
+            part = slice(i, min(n, i + rows))
+            rise = self._rises(v[part])
+            for entry in range(entries):
+                total = rise + u[:, entry]
+                nodes[part, entry] = best = total.argmin(axis=1)
+                value[part, entry] = total[np.arange(len(best)), best]
+        return nodes, value
+
+    def least(self, u: Floats, v: Floats) -> Floats:
+        """The least u_i + max(v - v_i) for each vector and entry: ``[n, E]``."""
+        rows = max(1, _CHUNK // (len(self) * u.shape[1]))
+        parts = [
+            (self._rises(v[i : i + rows])[:, :, None] + u).min(axis=1)
+            for i in range(0, max(len(v), 1), rows)
+        ]
+        return np.concatenate(parts)
+
+    def _rises(self, v: Floats) -> Floats:
+        """max(v - v_i) for each vector and context."""
+        rise = v[:, 0, None] - self.vectors[:, 0]
+        for k in range(1, v.shape[1]):
+            np.maximum(rise, v[:, k, None] - self.vectors[:, k], out=rise)
+        return rise
+
+    def spans(self, v: Floats) -> Floats:
+        """max(v - v_i) - min(v - v_i) for each vector and context."""
+        return self._rises(v) + Cloud(-self.vectors)._rises(-v)
+
+    def _farthest(self, nodes: np.ndarray, v: Floats) -> Floats:
+        """One at the exit with the greatest v - v_i, else 0."""
+        exits = (v[:, None, :] - self.vectors[nodes]).argmax(axis=2)
+        return np.asarray(exits[:, :, None] == np.arange(v.shape[1]), np.float64)
 
 
-def _starts(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Where each of some blocks begins, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+class _Connected(Cloud):
+    """Points between which values are interpolated."""
+
+    def bound(self, u: Floats, v: Floats, hint: np.ndarray | None = None) -> Bound:
+        """See `Cloud.bound`."""
+        nodes, weights, cells = self.locate(v, hint)
+        entries, exits = u.shape[1], v.shape[1]
+        beyond = v - (weights[:, :, None] * self.vectors[nodes]).sum(axis=1)
+        offset = beyond.max(axis=1)
+        value = offset[:, None] + (weights[:, :, None] * u[nodes]).sum(axis=1)
+        share = self._slopes(u, nodes, cells)
+        alone = np.flatnonzero(cells < 0)
+        share[alone] = self._farthest(nodes[alone, :1], v[alone])
+        wide = np.broadcast_to(nodes[:, None, :], (len(v), entries, self.corners)).copy()
+        mixed = np.broadcast_to(weights[:, None, :], wide.shape).copy()
+        anchored = (v - self.vectors[self.anchor]).max(axis=1)[:, None] + u[self.anchor]
+        near = np.nonzero(anchored < value)
+        if len(near[0]):
+            value[near] = anchored[near]
+            wide[near], mixed[near] = self.anchor, np.eye(self.corners)[0]
+            exit = (v[near[0]] - self.vectors[self.anchor]).argmax(axis=1)
+            share[near] = np.eye(exits)[exit]
+        wide[mixed <= 0.0] = -1
+        return Bound(value, wide, mixed, share)
+
+    def locate(
+        self, v: Floats, hint: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Floats, np.ndarray]:
+        """Contexts around vectors, their convex weights, and the cell, -1 beyond the points."""
+        raise NotImplementedError
+
+    def _slopes(self, u: Floats, nodes: np.ndarray, cells: np.ndarray) -> Floats:
+        """Slopes of the interpolation, made distributions over the exits: ``[n, E, K]``."""
+        raise NotImplementedError
+
+    def cells(self, v: Floats) -> np.ndarray:
+        """See `Cloud.cells`."""
+        nodes, _, cells = self.locate(v)
+        return np.where(cells < 0, -1 - nodes[:, 0], cells)
 
 
-def _count(t: Tables, kind: int) -> Ints:
-    """Vertices of a kind in each component."""
-    owner = t.vertex_component[t.vertex_kind == kind]
-    return np.bincount(owner, minlength=t.n_components).astype(np.int32)
+class Single(_Connected):
+    """The only point of a component with one exit: nothing is left to interpolate."""
+
+    def locate(
+        self, v: Floats, hint: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Floats, np.ndarray]:
+        """See `_Connected.locate`."""
+        zero = np.zeros(len(v), np.int64)
+        return zero[:, None], np.ones((len(v), 1)), zero
+
+    def _slopes(self, u: Floats, nodes: np.ndarray, cells: np.ndarray) -> Floats:
+        return np.ones((len(cells), u.shape[1], 1))
 
 
-def _closest(vectors: Floats, anchor: Floats) -> int:
-    """Which of some vectors an anchor is, constants apart; the first if there is none."""
-    if anchor.ndim != 1:
-        return 0
-    apart = np.ptp(vectors - anchor, axis=1)
-    return int(apart.argmin())
+class Line(_Connected):
+    """Two exits: contexts in the order of their differences."""
+
+    corners = 2
+
+    def locate(
+        self, v: Floats, hint: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Floats, np.ndarray]:
+        """See `_Connected.locate`."""
+        y, x = v[:, 0] - v[:, 1], self.vectors[:, 0]
+        low = np.clip(np.searchsorted(x, y, side="right") - 1, 0, max(len(x) - 2, 0))
+        high = np.minimum(low + 1, len(x) - 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.clip(np.nan_to_num((y - x[low]) / (x[high] - x[low])), 0.0, 1.0)
+        nodes, weights = np.stack([low, high], axis=1), np.stack([1.0 - share, share], axis=1)
+        outside = (y <= x[0]) | (y >= x[-1])
+        nodes[outside] = np.where(y[outside] <= x[0], 0, len(x) - 1)[:, None]
+        weights[outside] = 1.0, 0.0
+        return nodes, weights, np.where(outside, -1, low)
+
+    def _slopes(self, u: Floats, nodes: np.ndarray, cells: np.ndarray) -> Floats:
+        run = self.vectors[nodes[:, 1], 0] - self.vectors[nodes[:, 0], 0]
+        rise = u[nodes[:, 1]] - u[nodes[:, 0]]
+        first = np.clip(rise / np.where(run > 0.0, run, np.inf)[:, None], 0.0, 1.0)
+        return np.stack([first, 1.0 - first], axis=2)
 
 
-def _mode(exits: int, count: int) -> int:
-    if exits > 2:
-        return MESH if exits <= MESH_EXITS and count > exits else CLOUD
-    return SINGLE if exits == 1 else LINE
+class Mesh(_Connected):
+    """Three to five exits: contexts at the corners of simplices."""
 
+    def __init__(self, vectors: Floats, anchor: int = 0) -> None:
+        super().__init__(vectors, anchor)
+        axes = vectors.shape[1] - 1
+        self.corners = axes + 1
+        self.mesh = _triangulated(vectors[:, :axes] - vectors[:, axes:])
+        self.inverse, self.origin = _barycentric(self.mesh.points[self.mesh.simplices])
 
-def _no_mesh() -> tuple[Ints, Ints, Floats]:
-    wide = MESH_EXITS
-    none = np.zeros((0, wide), np.int32)
-    return none, none, np.zeros((0, wide, wide - 1))
+    def locate(
+        self, v: Floats, hint: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Floats, np.ndarray]:
+        """See `_Connected.locate`."""
+        places = v[:, :-1] - v[:, -1:]
+        cells = np.zeros(len(v), np.int64) if hint is None else np.maximum(hint, 0)
+        weights = self._weigh(places, cells)
+        lost = np.flatnonzero(~(weights.min(axis=1) >= -_TOUCHING))
+        if len(lost):
+            cells[lost] = self.mesh.find_simplex(places[lost], tol=1e-9)
+            weights[lost] = self._weigh(places[lost], cells[lost])
+        weights = np.maximum(weights, 0.0)
+        weights /= weights.sum(axis=1, keepdims=True)
+        nodes = self.mesh.simplices[cells].astype(np.int64)
+        outside = np.flatnonzero((cells < 0) | ~np.isfinite(weights).all(axis=1))
+        if len(outside):
+            cells[outside] = -1
+            nodes[outside] = self._closest(v[outside])[:, None]
+            weights[outside] = np.eye(self.corners)[0]
+        if hint is not None:
+            hint[:] = cells
+        return nodes, weights, cells
 
+    def _weigh(self, places: Floats, cells: np.ndarray) -> Floats:
+        """Weights with which the corners of simplices mix to places; nan if one is flat."""
+        apart = places - self.origin[cells]
+        first = np.einsum("nij,nj->ni", self.inverse[cells], apart)
+        return np.concatenate([first, 1.0 - first.sum(axis=1, keepdims=True)], axis=1)
 
-def _mesh(rows: Floats, first: int) -> tuple[Ints, Ints, Floats]:
-    """Corners, neighbours and barycentric maps of the simplices between vectors, padded."""
-    axes = rows.shape[1] - 1
-    mesh = _triangulated(rows[:, :axes] - rows[:, axes:])
-    count = len(mesh.simplices)
-    corner = np.full((count, MESH_EXITS), -1, np.int32)
-    neighbour = np.full((count, MESH_EXITS), -1, np.int32)
-    barycentric = np.zeros((count, MESH_EXITS, MESH_EXITS - 1))
-    corner[:, : axes + 1] = mesh.simplices + first
-    neighbour[:, : axes + 1] = mesh.neighbors
-    barycentric[:, : axes + 1, :axes] = _barycentric(mesh.points[mesh.simplices])
-    return corner, neighbour, barycentric
+    def _closest(self, v: Floats) -> np.ndarray:
+        """The context with the least max(v - v_i) - min(v - v_i)."""
+        closest: np.ndarray = self.spans(v).argmin(axis=1)
+        return closest
+
+    def _slopes(self, u: Floats, nodes: np.ndarray, cells: np.ndarray) -> Floats:
+        rise = u[nodes[:, :-1]] - u[nodes[:, -1:]]
+        slopes = np.einsum("nij,nie->nej", self.inverse[cells], rise)
+        slopes = np.clip(np.nan_to_num(slopes), 0.0, 1.0)
+        rest = np.maximum(1.0 - slopes.sum(axis=2, keepdims=True), 0.0)
+        share = np.concatenate([slopes, rest], axis=2)
+        return np.asarray(share / share.sum(axis=2, keepdims=True))
 
 
 def _triangulated(places: Floats) -> Any:
@@ -153,40 +264,47 @@ def _triangulated(places: Floats) -> Any:
         return Delaunay(places, qhull_options="Qbb Qc QJ")
 
 
-def _barycentric(corners: Floats) -> Floats:
-    """The inverse of (corner_i - last corner) for each simplex, then the last corner itself.
+def _barycentric(corners: Floats) -> tuple[Floats, Floats]:
+    """The inverse of (corner_i - last corner) for each simplex, and the last corner itself.
 
-    Flat simplices have none: their rows are nan, and no point lies in them.
+    Flat simplices have none: their inverses are nan, and no point lies in them.
     """
     edges = np.swapaxes(corners[:, :-1] - corners[:, -1:], 1, 2)
     size = np.abs(edges).max(axis=(1, 2), initial=0.0)
     solid = np.abs(np.linalg.det(edges)) > 1e-13 * size ** edges.shape[1]
     inverse = np.full_like(edges, np.nan)
     inverse[solid] = np.linalg.inv(edges[solid])
-    return np.concatenate([inverse, corners[:, -1:]], axis=1)
+    return inverse, corners[:, -1]
 
 
-def _joined(meshes: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Ints, Floats]:
-    """The meshes of all components in a row, neighbours numbered across."""
-    cells = np.concatenate([[0], np.cumsum([len(m[0]) for m in meshes])]).astype(np.int32)
-    neighbours = [np.where(m[1] >= 0, m[1] + cells[c], -1) for c, m in enumerate(meshes)]
-    return (
-        cells,
-        np.concatenate([m[0] for m in meshes]),
-        np.concatenate(neighbours).astype(np.int32),
-        np.concatenate([m[2] for m in meshes]),
-    )
+def make_points(vectors: Floats, anchor: Floats | None = None) -> Cloud:
+    """Points of a component at given vectors; not connected if there is no anchor."""
+    exits = vectors.shape[1]
+    if anchor is None:
+        return Cloud(vectors)
+    place = int(np.ptp(vectors - anchor, axis=1).argmin())
+    if exits == 1:
+        return Single(vectors, place)
+    if exits <= LINE_EXITS:
+        return Line(vectors, place)
+    connected = exits <= MESH_EXITS and len(vectors) > exits
+    return Mesh(vectors, place) if connected else Cloud(vectors, place)
 
 
 def arranged(vectors: Floats, *, connected: bool) -> Floats:
-    """Vectors in the order and form that their number of exits asks for, no two alike."""
+    """Vectors in the order and form that their number of exits asks for, no two alike.
+
+    Example:
+        >>> arranged(np.array([[1.0, 0.0], [3.0, 2.0], [0.0, 4.0]]), connected=True).tolist()
+        [[-4.0, 0.0], [1.0, 0.0]]
+    """
     exits = vectors.shape[1]
     if exits == 1:
         return np.zeros((1, 1))
     if exits > MESH_EXITS or not connected:
         return _distinct(vectors - vectors.min(axis=1, keepdims=True))
     differences = vectors - vectors[:, -1:]
-    if exits == 2:
+    if exits <= LINE_EXITS:
         differences = differences[np.argsort(differences[:, 0])]
     return _distinct(differences)
 
@@ -196,32 +314,3 @@ def _distinct(vectors: Floats) -> Floats:
     _, index = np.unique(np.round(vectors / scale), axis=0, return_index=True)
     chosen: Floats = vectors[np.sort(index)]
     return chosen
-
-
-def slot_vertices(tables: Tables, points: Points) -> Ints:
-    """Vertex of each slot."""
-    first = tables.component_start[points.component]
-    sizes = np.diff(points.slot)
-    inside = np.arange(int(points.slot[-1])) - np.repeat(points.slot[:-1], sizes)
-    vertices: Ints = (np.repeat(first, sizes) + inside).astype(np.int32)
-    return vertices
-
-
-def entry_slots(points: Points) -> np.ndarray:
-    """Slot of each entry of each context."""
-    count = np.diff(points.entry)
-    inside = np.arange(points.entry[-1]) - np.repeat(points.entry[:-1], count)
-    slots: np.ndarray = np.repeat(points.slot[:-1], count) + inside
-    return slots
-
-
-def entry_values(points: Points, values: Floats) -> Floats:
-    """The entries' share of values by slot."""
-    picked: Floats = values[entry_slots(points)]
-    return picked
-
-
-def call_slots(tables: Tables, points: Points) -> np.ndarray:
-    """Slot of each call number."""
-    slots: np.ndarray = np.flatnonzero(tables.vertex_kind[slot_vertices(tables, points)] == CALL)
-    return slots

@@ -1,17 +1,155 @@
-"""What a search is about: the model's tables, the rewards asked for, and its step bounds."""
+"""A search's problem: the components as matrices, the rewards asked for, and step bounds."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recurl.errors import NotProperError
 from recurl.model.tables import CALL, Floats, Ints, Tables
+from recurl.solving.properness import analyse, step_evidence
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.solving.question import Question
 
 _LEAST_SLACK = 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """The boxes of a component that call the same other one.
+
+    Attributes:
+        callee: The component called.
+        calls: Number of each call port among the calls of the component. ``[boxes, entries]``
+        returns: Return ports, counted within the component. ``[boxes, exits]``
+    """
+
+    callee: int
+    calls: np.ndarray
+    returns: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """One component as matrices; vertices and actions are counted within it.
+
+    Attributes:
+        first: Its first vertex in the model.
+        size: Number of vertices.
+        entries: Number of entries; they come first.
+        exits: The vertices that are exits.
+        states: Vertices with actions.
+        begin: First action of each state.
+        matrix: Probabilities from actions to vertices.
+        gain: Expected reward of each action.
+        calls: Call ports.
+        callee: Component called at each call port.
+        port: Entry called, counted within the callee.
+        returns: Return ports of each call, 0 in unused places. ``[calls, K]``
+        inside: Which places of ``returns`` are used. ``[calls, K]``
+        sites: The same calls by component called.
+    """
+
+    first: int
+    size: int
+    entries: int
+    exits: slice
+    states: np.ndarray
+    begin: Ints
+    matrix: Any
+    gain: Floats
+    calls: np.ndarray
+    callee: Ints
+    port: Ints
+    returns: Ints
+    inside: np.ndarray
+    sites: list[Site]
+
+    @property
+    def entry_rows(self) -> slice:
+        """The vertices that are entries."""
+        return slice(0, self.entries)
+
+    @cached_property
+    def dense(self) -> Floats:
+        """The matrix with all its zeros."""
+        full: Floats = self.matrix.toarray()
+        return full
+
+    @cached_property
+    def longest(self) -> int:
+        """Most terms of a sum over transitions or exits."""
+        rows = np.diff(self.matrix.indptr).max(initial=1)
+        return int(max(rows, self.returns.shape[1]))
+
+    def expected(self, values: Floats) -> Floats:
+        """Expectation of values after each action, whatever further axes they have."""
+        flat = self.matrix @ values.reshape(self.size, math.prod(values.shape[1:]))
+        found: Floats = flat.reshape(len(self.gain), *values.shape[1:])
+        return found
+
+    def earned(self, values: Floats) -> tuple[Floats, Floats]:
+        """What each action, and the best one of each state, are worth in each context."""
+        earned = self.expected(values) + self.gain[:, None]
+        return earned, np.maximum.reduceat(earned, self.begin, axis=0)
+
+    def greedy(self, values: Floats) -> np.ndarray:
+        """The first of the best actions of each state in each context."""
+        earned, best = self.earned(values)
+        count = np.diff(np.append(self.begin, len(earned)))
+        number = np.arange(len(earned))[:, None]
+        among = np.where(earned >= best.repeat(count, axis=0), number, len(earned))
+        chosen: np.ndarray = np.minimum.reduceat(among, self.begin, axis=0)
+        return chosen
+
+    @classmethod
+    def of(cls, t: Tables, gain: Floats, number: int) -> Component:
+        """Read a component off the arrays of a model."""
+        from scipy.sparse import csr_array
+
+        first, last = (int(q) for q in t.component_start[number : number + 2])
+        actions = slice(int(t.action_start[first]), int(t.action_start[last]))
+        rows = t.transition_start[actions.start : actions.stop + 1]
+        moves = slice(int(rows[0]), int(rows[-1]))
+        shape = (actions.stop - actions.start, last - first)
+        states = np.flatnonzero(np.diff(t.action_start[first : last + 1]))
+        calls = np.flatnonzero(t.vertex_kind[first:last] == CALL)
+        box = t.vertex_box[first + calls]
+        callee = t.box_component[box]
+        places = np.arange(int(t.n_exits.max()))
+        inside = places < t.n_exits[callee][:, None]
+        returns = np.where(inside, (t.box_return[box] - first)[:, None] + places, 0)
+        entries = int(t.n_entries[number])
+        return cls(
+            first,
+            last - first,
+            entries,
+            slice(entries, entries + int(t.n_exits[number])),
+            states,
+            t.action_start[first + states] - actions.start,
+            csr_array((t.prob[moves], t.target[moves] - first, rows - rows[0]), shape=shape),
+            gain[actions],
+            calls,
+            callee,
+            t.vertex_port[first + calls],
+            returns,
+            inside,
+            [_site(t, int(c), callee, returns) for c in np.unique(callee)],
+        )
+
+
+def _site(t: Tables, callee: int, called: Ints, returns: Ints) -> Site:
+    calls = np.flatnonzero(called == callee).reshape(-1, int(t.n_entries[callee]))
+    return Site(callee, calls, returns[calls[:, 0], : t.n_exits[callee]])
+
+
+@dataclass(frozen=True, eq=False)
 class Problem:
     """What stays the same through a search; always a greatest total (see `Question.sign`).
 
@@ -20,7 +158,6 @@ class Problem:
         gain: Expected reward of each action.
         root: Worth of each exit of the start component.
         steps: Step bounds d with slack 1 at states and at calls alike (see `with_call_slack`).
-        order: Vertices in the order of sweeps: within each component, nearest to the exits first.
         reach: Probabilities that the step bounds rest on (see `StepBounds`), or None.
     """
 
@@ -28,19 +165,44 @@ class Problem:
     gain: Floats
     root: Floats
     steps: Floats
-    order: Ints
     reach: Floats | None = None
 
+    @classmethod
+    def of(cls, model: RMDP, question: Question) -> Problem:
+        """The problem that a question poses; NotProperError if some policy may not end."""
+        t = model.tables
+        proved = step_evidence(t)
+        if proved is None:
+            raise NotProperError(str(analyse(model)))
+        rewards = question.transition_rewards(t)
+        gain = np.add.reduceat(t.prob * rewards, t.transition_start[:-1])
+        steps = with_call_slack(t, proved.steps)
+        return cls(t, gain, question.root_values(t), steps, proved.reach)
+
+    @cached_property
+    def components(self) -> list[Component]:
+        """All components as matrices."""
+        return [Component.of(self.tables, self.gain, c) for c in range(self.tables.n_components)]
+
     @property
+    def start(self) -> int:
+        """Number of the start component."""
+        return self.tables.start_component
+
+    @cached_property
     def size(self) -> float:
         """The greatest expected reward of an action, either way."""
         return float(np.abs(self.gain).max(initial=0.0))
 
     def slack(self, width: float) -> float:
         """What may be taken off every equation if the interval may widen by a bit of ``width``."""
-        first = self.tables.component_start[self.tables.start_component]
-        steps = self.steps[first : first + len(self.tables.start_prob)]
+        steps = self.own_steps(self.start)[: len(self.tables.start_prob)]
         return max(_LEAST_SLACK, 1e-2 * width / max(1.0, float(steps.max())))
+
+    def own_steps(self, component: int) -> Floats:
+        """Step bounds of the vertices of a component."""
+        start = self.tables.component_start
+        return self.steps[start[component] : start[component + 1]]
 
     def crude(self, component: int) -> tuple[Floats, Floats]:
         """A first upper bound: exit values v0 and values of all vertices, from the step bounds.
@@ -48,11 +210,8 @@ class Problem:
         With r the greatest expected reward of a step (at least 0), r d >= r + sum p r d and
         r d(call) >= r d(en) + max (r d(ret) - r d(ex)): a point at v0 = r d(exits).
         """
-        t = self.tables
-        best = max(0.0, float(self.gain.max(initial=0.0)))
-        values = best * self.steps[t.component_start[component] : t.component_start[component + 1]]
-        first = t.n_entries[component]
-        return values[first : first + t.n_exits[component]], values
+        values = max(0.0, float(self.gain.max(initial=0.0))) * self.own_steps(component)
+        return values[self.components[component].exits], values
 
 
 def with_call_slack(tables: Tables, steps: Floats) -> Floats:

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recurl.model.tables import Floats, Ints, Tables
-from recurl.solving.certified import policy_kernel
+from recurl.errors import NotProperError
+from recurl.model.tables import Floats
+from recurl.solving.certified.contexts import Contexts
+from recurl.solving.certified.linear import Inverses, solve_from_identity
 from recurl.solving.certified.lower import Lower, improved, lower_bound
-from recurl.solving.certified.points import (
-    CLOUD,
-    MESH_EXITS,
-    Points,
-    arranged,
-    call_slots,
-    make_points,
-)
-from recurl.solving.certified.refine import (
-    Calls,
-    gaps_of_calls,
-    interpolation_errors,
-    visits_of_calls,
-    worst_calls,
-)
-from recurl.solving.certified.upper import Links, Upper, no_hint, start_above, upper_bound
+from recurl.solving.certified.points import MESH_EXITS, Cloud, arranged, make_points
+from recurl.solving.certified.upper import Upper, upper_bound
 
 if TYPE_CHECKING:
     from recurl.solving.certified.problem import Problem
 
-
 _SLOW = 0.85
 """Share of the gap that a round leaves if it is a slow one."""
+_TERMS = 30
 
 
 @dataclass(slots=True, eq=False)
@@ -49,17 +37,30 @@ class Found:
         """Width of the interval."""
         return self.high - self.low
 
-    def keep_upper(self, problem: Problem, upper: Upper) -> None:
+    def keep_upper(self, upper: Upper) -> None:
         """Take an upper bound if it is better than before."""
-        high = start_above(problem, upper)
+        high = upper.start()
         if high < self.high:
             self.high, self.upper = high, upper
 
-    def keep_lower(self, problem: Problem, lower: Lower) -> None:
+    def keep_lower(self, lower: Lower) -> None:
         """Take a lower bound if it is sound and better than before."""
-        low = lower.start(problem)
+        low = lower.start()
         if lower.sound and low > self.low:
             self.low, self.lower = low, lower
+
+
+def first_bounds(problem: Problem) -> tuple[Upper, Lower]:
+    """One crude point per component, and the pieces of the stackless policy that it suggests."""
+    crude = [problem.crude(c) for c in range(len(problem.components))]
+    contexts = Contexts(problem, [Cloud(vector[None, :]) for vector, _ in crude])
+    upper = Upper.of(contexts, np.concatenate([values for _, values in crude]))
+    callee = np.zeros(int(contexts.call_base[-1]), np.int64)
+    for slack in (1e-13, 1e-10, 1e-8):
+        lower = lower_bound(contexts, upper.links.action, callee, slack)
+        if lower.sound:
+            return upper, lower
+    raise NotProperError("no policy could be evaluated: the model is too close to improper")
 
 
 class Search:
@@ -81,18 +82,15 @@ class Search:
         self.lower = lower
         self.last: Upper | None = None
         self.slow = False
-        t = problem.tables
-        crude = [problem.crude(c)[0] for c in range(t.n_components)]
-        self.anchors = crude if connected else None
-        self.vectors = [self._first_vectors(c) for c in range(t.n_components)]
+        every = range(len(problem.components))
+        self.vectors = [self._first_vectors(c) for c in every]
         if seeds is not None:
             self.vectors = [np.concatenate(pair) for pair in zip(self.vectors, seeds, strict=True)]
         self.vectors = [arranged(v, connected=connected) for v in self.vectors]
 
     def _first_vectors(self, c: int) -> Floats:
-        t = self.problem.tables
         vectors = self.problem.crude(c)[0][None, :]
-        if c == t.start_component:
+        if c == self.problem.start:
             vectors = np.concatenate([vectors, self.problem.root[None, :]])
         exits = vectors.shape[1]
         if self.connected and 2 <= exits <= MESH_EXITS:
@@ -110,60 +108,66 @@ class Search:
 
     def round(self, found: Found) -> None:
         """Add points where the last round left a gap, solve, and keep the better bounds."""
-        problem, before = self.problem, found.gap
+        before = found.gap
         if self.last is not None:
             self._refine(self.last)
-        points = make_points(problem.tables, self.vectors, self.anchors)
-        upper, slack = self._solved(points, found)
-        links = Links.of(problem, points, upper.entries, upper.values, no_hint(points))
-        self.calls = Calls.of(problem, points, upper.values)
-        visits = visits_of_calls(problem, upper, links)
-        self.gaps = visits * interpolation_errors(upper, links, self.calls, links.flow.arrive)
+        upper, slack = self._solved(self._contexts(), found)
+        self.calls = Calls.of(upper)
+        inverses = inverses_of(upper)
+        visits = visits_of_calls(upper, inverses)
+        arrive = arrivals(upper, inverses)
+        self.gaps = visits * interpolation_errors(upper, self.calls, arrive)
         self.last = upper
         promising = max(0.8 * self.epsilon, 0.1 * found.gap)
         if not self.connected or float(self.gaps.sum()) <= promising:
-            self._descend(found, upper, links, visits, slack)
+            self._descend(found, upper, visits, slack)
         self.slow = found.gap > _SLOW * before
 
-    def _solved(self, points: Points, found: Found) -> tuple[Upper, float]:
+    def _contexts(self) -> Contexts:
+        anchors = [self.problem.crude(c)[0] if self.connected else None for c in self._every]
+        points = [make_points(*pair) for pair in zip(self.vectors, anchors, strict=True)]
+        return Contexts(self.problem, points)
+
+    @property
+    def _every(self) -> range:
+        return range(len(self.problem.components))
+
+    def _solved(self, contexts: Contexts, found: Found) -> tuple[Upper, float]:
         """The upper bound at all points, kept, and its slack: a share of the gap that it leaves."""
-        problem, slack = self.problem, self._slack(found.gap)
-        upper = upper_bound(problem, points, self._start(points), slack)
-        if upper.rest is not None and not upper.rest.found:
-            upper = upper_bound(problem, points, self._from_above(points), slack)
-        found.keep_upper(problem, upper)
+        slack = self._slack(found.gap)
+        upper = upper_bound(contexts, *self._start(contexts, slack))
+        if not upper.found:
+            upper = upper_bound(contexts, self._from_above(contexts), slack)
+        found.keep_upper(upper)
         finer = self._slack(found.gap)
         if finer < 0.1 * slack:
-            upper, slack = upper_bound(problem, points, upper.values, finer), finer
-            found.keep_upper(problem, upper)
+            upper, slack = upper_bound(contexts, upper.values, finer, upper.inverses), finer
+            found.keep_upper(upper)
         return upper, slack
 
     def _slack(self, gap: float) -> float:
         return self.problem.slack(max(self.epsilon, 0.1 * min(gap, self.problem.size)))
 
-    def _descend(
-        self, found: Found, upper: Upper, links: Links, visits: Floats, slack: float
-    ) -> None:
+    def _descend(self, found: Found, upper: Upper, visits: Floats, slack: float) -> None:
         """Evaluate the policy that an upper bound suggests, and see better where the gap is.
 
         A bit of the gap between the bounds leads on where there is nothing to interpolate yet.
         """
-        lower = self._policy(upper, links, slack)
-        found.keep_lower(self.problem, lower)
+        lower = self._policy(upper, slack)
+        found.keep_lower(lower)
         if lower.sound:
             self.lower = lower
-            errors = interpolation_errors(upper, links, self.calls, lower.entry_reach)
-            gaps = gaps_of_calls(upper, links, self.calls, lower)
+            reach = lower.reach[upper.contexts.entry_slots]
+            errors = interpolation_errors(upper, self.calls, reach)
+            gaps = gaps_of_calls(upper, self.calls, lower)
             self.gaps = visits * np.maximum(errors, 0.02 * gaps)
 
-    def _policy(self, upper: Upper, links: Links, slack: float) -> Lower:
+    def _policy(self, upper: Upper, slack: float) -> Lower:
         """The policy that an upper bound suggests."""
-        t, pts = self.problem.tables, upper.points
-        callee = np.zeros(len(upper.values), np.int32)
-        callee[call_slots(t, pts)] = links.heaviest
-        lower = lower_bound(self.problem, pts, links.action, callee, slack)
-        if lower.sound and (pts.mode == CLOUD).any():
-            lower = improved(self.problem, lower, links.nodes, slack)
+        links = upper.links
+        lower = lower_bound(upper.contexts, links.action, links.heaviest, slack, upper.inverses)
+        if lower.sound and any(type(points) is Cloud for points in upper.contexts.points):
+            lower = improved(lower, slack, upper.inverses)
         return lower
 
     @property
@@ -177,17 +181,16 @@ class Search:
         They are as much too high as the upper bound is. Where the best choice changes close to the
         true ones, that makes rounds slow: then what the lower bound says of them is added too.
         """
-        chosen = worst_calls(self.problem, last.points, self.calls, self.gaps, self.epsilon)
+        chosen = worst_calls(last.contexts, self.calls, self.gaps, self.epsilon)
         seen = [self.calls.vector]
         if self.slow:
-            below = Calls.of(self.problem, last.points, self._from_below(last.points))
-            seen.append(below.vector)
+            seen.append(last.contexts.exit_values(self._from_below(last.contexts)))
         for c, calls in chosen.items():
             known = self.vectors[c]
             new = [vectors[calls, : known.shape[1]] for vectors in seen]
             self.vectors[c] = arranged(np.concatenate([known, *new]), connected=self.connected)
 
-    def _start(self, points: Points) -> Floats:
+    def _start(self, contexts: Contexts, slack: float) -> tuple[Floats, float, Inverses | None]:
         """Values to start from: those of the last round, continued to the new points.
 
         The first round starts from below: from there, the upper bound comes to the least of its
@@ -195,58 +198,165 @@ class Search:
         that are not connected always, since they have more of them.
         """
         if self.last is None or self.slow or not self.connected:
-            return self._from_below(points)
-        t, old = self.problem.tables, self.last
-        slots, rises = [], []
-        for c in range(t.n_components):
-            size = int(t.component_start[c + 1] - t.component_start[c])
-            near, rise = _nearest(old.points, points, c)
-            slots.append((old.points.slot[near][:, None] + np.arange(size)).ravel())
-            rises.append(np.repeat(rise, size))
-        values: Floats = old.values[np.concatenate(slots)] + np.concatenate(rises)
-        return values
+            return self._from_below(contexts), slack, None
+        old, values = self.last, np.empty(int(contexts.base[-1]))
+        near = _nearest(old.contexts, contexts)
+        for c, own in enumerate(near):
+            known = old.contexts.points[c].vectors[own]
+            rise = (contexts.points[c].vectors - known).max(axis=1)
+            contexts.view(values, c)[:] = old.contexts.view(old.values, c)[:, own] + rise
+        assert old.inverses is not None
+        return values, slack, old.inverses.carried(contexts, near)
 
-    def _from_above(self, points: Points) -> Floats:
+    def _from_above(self, contexts: Contexts) -> Floats:
         """What the first bound says at all points."""
-        t = self.problem.tables
-        values = []
-        for c in range(t.n_components):
+        values = np.empty(int(contexts.base[-1]))
+        for c, points in enumerate(contexts.points):
             anchor, crude = self.problem.crude(c)
-            own = points.vector[points.first[c] : points.first[c + 1], : len(anchor)]
-            values.append(((own - anchor).max(axis=1)[:, None] + crude).ravel())
-        return np.concatenate(values)
+            rise = (points.vectors - anchor).max(axis=1)
+            contexts.view(values, c)[:] = crude[:, None] + rise
+        return values
 
-    def _from_below(self, points: Points) -> Floats:
+    def _from_below(self, contexts: Contexts) -> Floats:
         """What the best pieces so far earn at all points."""
-        t, old = self.problem.tables, self.lower
-        slots = []
-        for c in range(t.n_components):
-            size = int(t.component_start[c + 1] - t.component_start[c])
-            best = _best_pieces(t, old, c, points.vector[points.first[c] : points.first[c + 1]])
-            slots.append((old.points.slot[best][:, None] + np.arange(size)).ravel())
-        from_slot = np.concatenate(slots)
-        values: Floats = policy_kernel.lower_values(
-            t, points, old.reach[from_slot], old.rewards[from_slot]
-        )
+        values = np.empty(int(contexts.base[-1]))
+        for c, points in enumerate(contexts.points):
+            part = self.problem.components[c]
+            worth = self.lower.at(c, points.vectors, part.entry_rows).sum(axis=1)
+            best = worth.argmax(axis=1)
+            own = self.lower.of_pieces(c, best, points.vectors)
+            contexts.view(values, c)[:] = own
         return values
 
 
-def _nearest(old: Points, new: Points, c: int) -> tuple[Ints, Floats]:
-    """For each new context of a component, the nearest old one, and max(v - v_old)."""
-    known = old.vector[old.first[c] : old.first[c + 1]]
-    vectors = new.vector[new.first[c] : new.first[c + 1]]
-    near = np.abs(vectors[:, None, :] - known[None, :, :]).max(axis=2).argmin(axis=1)
-    rise: Floats = (vectors - known[near]).max(axis=1)
-    return (old.first[c] + near).astype(np.int32), rise
+def _nearest(old: Contexts, new: Contexts) -> list[np.ndarray]:
+    """For each new context of each component, the nearest old one."""
+    near = []
+    for known, points in zip(old.points, new.points, strict=True):
+        apart = np.abs(points.vectors[:, None, 0] - known.vectors[None, :, 0])
+        for k in range(1, known.vectors.shape[1]):
+            np.maximum(apart, np.abs(points.vectors[:, None, k] - known.vectors[:, k]), out=apart)
+        near.append(apart.argmin(axis=1))
+    return near
 
 
-def _best_pieces(t: Tables, lower: Lower, c: int, vectors: Floats) -> Ints:
-    """For each of some exit values of a component, the context whose piece is best at entries."""
-    pts, exits = lower.points, int(t.n_exits[c])
-    contexts = np.arange(pts.first[c], pts.first[c + 1])
-    rows = pts.entry[contexts][:, None] + np.arange(t.n_entries[c])
-    rest = vectors[:, :exits] - vectors[:, :exits].min(axis=1, keepdims=True)
-    reach = lower.entry_reach[rows][:, :, :exits].sum(axis=1)
-    worth = rest @ reach.T + lower.entry_rewards[rows].sum(axis=1)
-    best: Ints = contexts[worth.argmax(axis=1)]
-    return best
+@dataclass(frozen=True, slots=True, eq=False)
+class Calls:
+    """The calls of all contexts, as an upper bound values them.
+
+    Attributes:
+        vector: Exit values of each call, padded with 0. ``[calls, K]``
+        value: The bound there.
+    """
+
+    vector: Floats
+    value: Floats
+
+    @classmethod
+    def of(cls, upper: Upper) -> Calls:
+        """Read them off an upper bound."""
+        ctx = upper.contexts
+        return cls(ctx.exit_values(upper.values), upper.values[ctx.call_slots])
+
+
+def interpolation_errors(upper: Upper, calls: Calls, reach: Floats) -> Floats:
+    """The bound at each call, less the tangent at the context with the greatest weight.
+
+    That is its upper value continued along the probabilities to leave through each exit (by entry
+    number), which leaves out what the context itself lacks.
+    """
+    ctx, near = upper.contexts, upper.links.heaviest
+    entry = ctx.called(near)
+    apart = np.where(ctx.call_inside, calls.vector - ctx.called_vectors(near), np.inf)
+    least = apart.min(axis=1)
+    along = np.where(ctx.call_inside, apart - least[:, None], 0.0)
+    tangent = upper.entries[entry] + least + (reach[entry] * along).sum(axis=1)
+    errors: Floats = np.maximum(calls.value - tangent, 0.0)
+    return errors
+
+
+def gaps_of_calls(upper: Upper, calls: Calls, lower: Lower) -> Floats:
+    """The bound at each call, less what the context with the greatest weight earns; 0 if at it."""
+    ctx, near = upper.contexts, upper.links.heaviest
+    slot = ctx.entry_slots[ctx.called(near)]
+    inside = ctx.call_inside
+    low = np.where(inside, calls.vector, np.inf).min(axis=1)
+    along = np.where(inside, calls.vector - low[:, None], 0.0)
+    below = lower.rewards[slot] + low + (lower.reach[slot] * along).sum(axis=1)
+    apart = calls.vector - ctx.called_vectors(near)
+    wide = np.where(inside, apart, -np.inf).max(axis=1)
+    wide -= np.where(inside, apart, np.inf).min(axis=1)
+    other = wide > 1e-12 * (1.0 + np.abs(calls.vector).max(axis=1))
+    gaps: Floats = np.maximum(calls.value - below, 0.0) * other
+    return gaps
+
+
+def inverses_of(upper: Upper) -> Inverses:
+    """The inverses of an upper bound, up to date."""
+    upper.inverses = upper.inverses or Inverses(upper.contexts)
+    for c, action in enumerate(upper.links.action):
+        share = upper.contexts.view_calls(upper.links.share, c)
+        upper.inverses.refresh(c, action, share)
+    return upper.inverses
+
+
+def arrivals(upper: Upper, inverses: Inverses) -> Floats:
+    """Probability to leave through each exit, from each entry, as the upper bound has it."""
+    ctx = upper.contexts
+    exits = ctx.only_exits()
+    arrive = inverses.solve(exits)
+    for _ in range(_TERMS):
+        left = exits + upper.links.follow(arrive) - arrive
+        arrive = arrive + inverses.solve(left)
+        if not 1e-9 < np.abs(left).max() < 1.0:
+            break
+    arrive = np.maximum(arrive[ctx.entry_slots], 0.0)
+    scaled: Floats = arrive / np.maximum(arrive.sum(axis=1, keepdims=True), 1e-300)
+    return scaled
+
+
+def visits_of_calls(upper: Upper, inverses: Inverses) -> Floats:
+    """Expected number of visits of each call in a run from the start."""
+    ctx = upper.contexts
+    start = np.zeros(int(ctx.entry_base[-1]))
+    prob = ctx.problem.tables.start_prob
+    for entry, (c, mix) in enumerate(upper.start_mixes()):
+        for x, weight in mix:
+            ctx.view_entries(start, c)[entry, x] += prob[entry] * weight
+    visits = inverses.visits()
+    entries = _forward((visits @ upper.links.matrix).T, start)
+    found: Floats = np.maximum(visits.T @ entries, 0.0)
+    return found
+
+
+def _forward(matrix: Any, start: Floats) -> Floats:
+    """Start + matrix start + matrix^2 start + ..., or its first terms if there is no end."""
+    total = solve_from_identity(matrix, start, rtol=1e-10)
+    if total.min(initial=0.0) >= -1e-6 * total.max(initial=1.0):
+        return np.maximum(total, 0.0)
+    total = term = start
+    for _ in range(_TERMS):
+        term = matrix @ term
+        total = total + term
+    return total
+
+
+def worst_calls(
+    contexts: Contexts, calls: Calls, gaps: Floats, epsilon: float
+) -> dict[int, np.ndarray]:
+    """Calls, by component, whose exit values make up nearly all of the gap."""
+    if not (gaps > 0.0).any():
+        return {}
+    order = np.argsort(-gaps, kind="stable")
+    total = np.cumsum(gaps[order])
+    enough = int(np.searchsorted(total, max(0.99 * total[-1], total[-1] - 0.1 * epsilon)))
+    order = order[: enough + 1]
+    order = order[gaps[order] > 0.0]
+    callee = contexts.call_callee[order]
+    found = {}
+    for c in np.unique(callee).tolist():
+        mine, points = order[callee == c], contexts.points[c]
+        vectors = calls.vector[mine][:, : points.vectors.shape[1]]
+        _, firsts = np.unique(points.cells(vectors), return_index=True)
+        found[c] = mine[np.sort(firsts)][: max(64, len(points))]
+    return found

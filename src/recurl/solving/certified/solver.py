@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recurl.errors import NotProperError
 from recurl.solving.certified.evidence import certificate_of, policy_of, values_of
-from recurl.solving.certified.first import first_bounds
 from recurl.solving.certified.points import LINE_EXITS, MESH_EXITS
-from recurl.solving.certified.problem import Problem, with_call_slack
-from recurl.solving.certified.search import Found, Search
+from recurl.solving.certified.problem import Problem
+from recurl.solving.certified.search import Found, Search, first_bounds
 from recurl.solving.certified.trials import Trials
-from recurl.solving.properness import analyse, step_evidence
 from recurl.solving.solution import Solution
 
 if TYPE_CHECKING:
@@ -29,10 +26,10 @@ if TYPE_CHECKING:
 
 Callback = Callable[[float, float, dict[str, float]], None]
 
-_BATCH = 10
 _PATIENCE = 8
-_HASTY, _PATIENT = 0.67, 0.97
-"""Share of the gap: trials stop when two batches leave more of it, sooner if there is a way on."""
+_HASTY, _PATIENT = (0.67, 3), (0.97, 12)
+"""Share of the gap, and bundles of trials: they stop when so many leave more, sooner if there is a
+way on."""
 _FEW_EXITS = 4
 _TOGETHER = 500
 """Points with more than a few exits beyond which solving them together takes too long."""
@@ -59,14 +56,14 @@ def solve_certified(
         NotProperError: Some policy does not end, or none of the tests shows that all do.
     """
     began = time.monotonic()
-    run = _Run(problem_of(model, question), epsilon, began + time_limit, question.sign)
+    run = _Run(Problem.of(model, question), epsilon, began + time_limit, question.sign)
     run.at_least, run.callback = at_least, callback
     reason = run.search()
     found = run.found
     assert found.lower is not None
     assert found.upper is not None
     ends = sorted((question.sign * found.low, question.sign * found.high))
-    values = [question.sign * end for end in values_of(run.problem, found.upper, found.lower)]
+    values = [question.sign * end for end in values_of(found.upper, found.lower)]
     return Solution(
         model,
         question,
@@ -74,27 +71,12 @@ def solve_certified(
         ends[1],
         method="certified",
         reason=reason,
-        policy=policy_of(model, question, run.problem, found.lower),
+        policy=policy_of(model, question, found.lower),
         values_lower=np.minimum(*values),
         values_upper=np.maximum(*values),
         work=run.work,
         seconds=time.monotonic() - began,
-        _certify=partial(certificate_of, model, question, run.problem, found.upper, found.lower),
-    )
-
-
-def problem_of(model: RMDP, question: Question) -> Problem:
-    """The problem that a question poses; NotProperError if some policy may not end."""
-    t = model.tables
-    proved = step_evidence(t)
-    if proved is None:
-        raise NotProperError(str(analyse(model)))
-    rewards = question.transition_rewards(t)
-    gain = np.add.reduceat(t.prob * rewards, t.transition_start[:-1])
-    nearest = model.reach.distance.min(axis=1)
-    order = np.lexsort((nearest, t.vertex_component)).astype(np.int32)
-    return Problem(
-        t, gain, question.root_values(t), with_call_slack(t, proved.steps), order, proved.reach
+        _certify=partial(certificate_of, model, question, found.upper, found.lower),
     )
 
 
@@ -115,18 +97,22 @@ class _Run:
     def search(self) -> str:
         """Search until done; says why it stopped."""
         upper, lower = first_bounds(self.problem)
-        self.found.keep_upper(self.problem, upper)
-        self.found.keep_lower(self.problem, lower)
+        self.found.keep_upper(upper)
+        self.found.keep_lower(lower)
         exits = self.problem.tables.max_exits
         if exits <= LINE_EXITS:
             self._solve_together(self._connected(None, lower), rounds=1000)
+        if not self.done and exits > LINE_EXITS:
+            search = Search(self.problem, self.epsilon, None, lower, connected=False)
+            search.round(self.found)
+            assert search.last is not None
+            upper = search.last
         if not self.done and exits <= MESH_EXITS:
-            trials = Trials(self.problem, upper, lower, tolerance=0.1 * self.epsilon)
-            self._try(trials, _HASTY)
-            search = self._connected(trials.vectors(), trials.lower())
+            trials = self._follow(upper, lower, *_HASTY)
+            search = self._connected(_leading(trials.upper()), trials.lower())
             self._solve_together(search, rounds=0 if self.done else 1000)
             upper, lower = trials.upper(), trials.lower()
-        if not self.done and exits > _FEW_EXITS:
+        if not self.done:
             self._alternate(upper, lower)
         return self._reason()
 
@@ -137,9 +123,8 @@ class _Run:
         """Trials as long as they help, their points solved together, and again."""
         while not self.done:
             before = self.found.gap
-            trials = Trials(self.problem, upper, lower, tolerance=0.1 * self.epsilon)
-            self._try(trials, _PATIENT)
-            seeds = trials.vectors()
+            trials = self._follow(upper, lower, *_PATIENT)
+            seeds = _leading(trials.upper())
             if self.done or sum(map(len, seeds)) > _TOGETHER:
                 break
             search = Search(self.problem, self.epsilon, seeds, trials.lower(), connected=False)
@@ -177,21 +162,23 @@ class _Run:
         in_time = time.monotonic() < self.deadline
         return "more points no longer bring the bounds together" if in_time else "the time is up"
 
-    def _try(self, trials: Trials, enough: float) -> None:
-        """Trials as long as they help: until two batches leave more than ``enough`` of the gap."""
-        gaps = [np.inf] * 2
+    def _follow(self, upper: Upper, lower: Lower, enough: float, span: int) -> Trials:
+        """Trials as long as they help: until ``span`` leave more than ``enough`` of the gap."""
+        trials = Trials(upper, lower, tolerance=0.03 * self.epsilon)
+        gaps = [np.inf] * span
         while True:
-            trials.run(_BATCH)
-            self.work["trials"] += _BATCH
-            self.work["points"] = float(trials.store.points.sum())
+            trials.run()
+            self.work["trials"] += 1
+            self.work["points"] = float(sum(map(len, trials.vectors())))
             low, high = trials.bounds()
             gaps.append(high - low)
             self._report(max(low, self.found.low), min(high, self.found.high))
-            stalled = gaps[-1] > enough * gaps[-3]
+            stalled = gaps[-1] > enough * gaps[-1 - span]
             if stalled or gaps[-1] <= 0.9 * self.epsilon or self._over(low, high):
                 break
-        self.found.keep_upper(self.problem, trials.upper())
-        self.found.keep_lower(self.problem, trials.lower())
+        self.found.keep_upper(trials.upper())
+        self.found.keep_lower(trials.lower())
+        return trials
 
     def _solve_together(self, search: Search, rounds: int) -> None:
         """Rounds of solving all points together, as long as the gap or what causes it shrinks."""
@@ -216,3 +203,9 @@ class _Run:
         self.told = max(low, self.told[0]), min(high, self.told[1])
         if self.callback is not None:
             self.callback(*self._ends(*self.told), self.work)
+
+
+def _leading(upper: Upper) -> list[Floats]:
+    """Exit values, by component, of the points that the start leads to."""
+    pairs = zip(upper.contexts.points, upper.used, strict=True)
+    return [points.vectors[own] for points, own in pairs]

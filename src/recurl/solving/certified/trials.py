@@ -1,179 +1,435 @@
-"""The search by trials: right where few of many possible exit values matter."""
+"""The search by trials: right where few of many possible exit values matter.
+
+A trial goes from the start, with the actions that look best from above, into the calls where both
+bounds are farthest apart, and puts points at their exit values; on the way out it backs up both
+bounds. Some trials are made side by side. Values of points only fall, and pieces refer to older
+pieces only: whatever is there is a bound at any time.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
-from recurl.model.tables import CALL, Floats, Tables
-from recurl.solving.certified import store_kernel, trial_kernel
+from recurl.model.tables import Floats
+from recurl.solving.certified.contexts import Contexts
+from recurl.solving.certified.linear import block_of
 from recurl.solving.certified.lower import Lower
-from recurl.solving.certified.points import Points, entry_slots, make_points
-from recurl.solving.certified.problem import Problem
-from recurl.solving.certified.prune import prune
-from recurl.solving.certified.store_kernel import Store
+from recurl.solving.certified.points import Cloud
 from recurl.solving.certified.upper import Upper
 
+if TYPE_CHECKING:
+    from recurl.solving.certified.problem import Component, Problem
+
 _SLACK = 1e-13
+_NEAR = 1e-13
 _DEPTH = 64
+_SIDE_BY_SIDE = 8
+_SWEEPS, _ROUNDS, _STEPS = 40, 20, 200
+_ROOM = 1.5
+"""Times the points needed that a component may have before needless ones are taken out."""
+_LEFT = 1e-6
+"""Share of a run that may be lost."""
+
+Level = dict[int, tuple[np.ndarray, Floats]]
+"""By component: points that trials have come to, and how often at each entry: ``[E, points]``."""
+
+
+class Pieces(NamedTuple):
+    """The pieces of one component: a column each.
+
+    Attributes:
+        vectors: Exit values at which they were found. ``[pieces, K]``
+        action: Actions of states, counted within the component. ``[states, pieces]``
+        callee: Pieces that the calls enter. ``[calls, pieces]``
+        rewards: R of vertices. ``[vertices, pieces]``
+        reach: p of vertices. ``[vertices, pieces, K]``
+    """
+
+    vectors: Floats
+    action: np.ndarray
+    callee: np.ndarray
+    rewards: Floats
+    reach: Floats
+
+    def at(self, vectors: Floats, rows: slice | np.ndarray) -> Floats:
+        """What all pieces are worth at exit values, from some vertices: ``[n, rows, pieces]``."""
+        least = vectors.min(axis=1)
+        along = vectors - least[:, None]
+        worth: Floats = np.tensordot(along, self.reach[rows], (1, 2))
+        worth += self.rewards[rows] + least[:, None, None]
+        return worth
+
+    def joined(self, other: Pieces) -> Pieces:
+        """These, and others behind them."""
+        vectors = np.concatenate([self.vectors, other.vectors])
+        pairs = zip(self[1:], other[1:], strict=True)
+        return Pieces(vectors, *(np.concatenate(pair, axis=1) for pair in pairs))
+
+    def only(self, kept: np.ndarray) -> Pieces:
+        """Some of them."""
+        return Pieces(self.vectors[kept], *(column[:, kept] for column in self[1:]))
 
 
 class Trials:
     """Trials from the start of a model; bounds only get better.
 
     Args:
-        problem: The problem.
-        upper: First points, all clouds.
+        upper: First points.
         lower: First pieces; those of every component.
         tolerance: Gap, weighted by visits, below which a trial turns back.
+
+    Attributes:
+        points: Points of each component, vectors normalised to minimum 0.
+        values: Values of the vertices of each component at them. ``[vertices, points]``
+        pieces: Pieces of each component.
     """
 
-    def __init__(self, problem: Problem, upper: Upper, lower: Lower, *, tolerance: float) -> None:
-        self.problem, self.tolerance, self.count = problem, tolerance, 0
+    def __init__(self, upper: Upper, lower: Lower, *, tolerance: float) -> None:
+        self.problem: Problem = upper.contexts.problem
+        self.tolerance, self.fine = tolerance, 0.05 * tolerance
+        self.points: list[Cloud] = []
+        self.values: list[Floats] = []
         # Trials may come to any point, not only to those that the start leads to now.
-        excess = upper.excess_from(problem, range(len(upper.points.component)))
-        self.store = _filled(problem.tables, upper.settled(problem, excess), lower)
-        prune(problem.tables, self.store)
-        fine = 1e-3 * max(problem.size, tolerance)
-        trial_kernel.settle(problem.tables, self.store, problem.gain, problem.order, fine, 100)
+        every = [np.arange(n) for n in upper.contexts.count]
+        excess = upper.excess_at(every)
+        for c, part in enumerate(self.problem.components):
+            raised = upper.raised(c, every[c], excess)
+            least = raised[part.exits].min(axis=0)
+            self.points.append(Cloud((raised[part.exits] - least).T))
+            self.values.append(raised - least)
+        self.room = [0.0] * len(self.points)
+        self._prune()
+        self.pieces = [_pieces_of(lower, c) for c in range(len(self.points))]
 
-    def run(self, count: int) -> None:
-        """So many trials."""
-        p = self.problem
-        for _ in range(count):
-            self.count += 1
-            has_room = trial_kernel.trial(
-                p.tables, self.store, p.gain, p.order, p.root, self.tolerance, _SLACK, _DEPTH
-            )
-            if not has_room:
-                self._enlarge()
+    def run(self) -> None:
+        """Some trials side by side."""
+        c, prob = self.problem.start, self.problem.tables.start_prob
+        root = self._points_at(c, self.problem.root[None])
+        level: Level = {c: (root, prob[:, None])}
+        levels: list[Level] = []
+        while level and len(levels) < _DEPTH:
+            levels.append(level)
+            level = self._next(level)
+        for level in reversed(levels):
+            for c, (own, _) in level.items():
+                self._back_up_above(c, own)
+            for c, (own, _) in level.items():
+                self._back_up_below(c, own)
+        self._prune()
 
-    def _enlarge(self) -> None:
-        """Make room: take out what has become needless, and double what is still nearly full."""
-        t, old = self.problem.tables, self.store
-        prune(t, old)
-        if 4 * max(old.points.max(), old.pieces.max()) > 3 * old.room[0]:
-            self.store = _moved(t, old, _empty(t, 2 * int(old.room[0])))
+    def _prune(self) -> None:
+        """Take out needless points of components that have many more than when last seen to."""
+        for c, part in enumerate(self.problem.components):
+            vectors, values = self.points[c].vectors, self.values[c]
+            if len(vectors) > self.room[c]:
+                kept = needed_points(vectors, values[part.entry_rows].T)
+                self.points[c], self.values[c] = Cloud(vectors[kept]), values[:, kept]
+                self.room[c] = _ROOM * len(kept) + _SIDE_BY_SIDE
 
     def bounds(self) -> tuple[float, float]:
         """Both bounds at the start."""
-        low, high = store_kernel.start_bounds(self.problem.tables, self.store, self.problem.root)
-        return float(low), float(high)
+        c, prob, root = self.problem.start, self.problem.tables.start_prob, self.problem.root[None]
+        entries = self.problem.components[c].entry_rows
+        low = self.pieces[c].at(root, entries)[0].max(axis=1)
+        high = self.points[c].least(self.values[c][entries].T, root)[0]
+        return float(prob @ low), float(prob @ high)
 
     def vectors(self) -> list[Floats]:
         """Exit values of the points, by component."""
-        t, s = self.problem.tables, self.store
-        return [
-            s.vector[s.first[c] : s.first[c] + s.points[c], : t.n_exits[c]]
-            for c in range(t.n_components)
-        ]
+        return [points.vectors for points in self.points]
 
     def upper(self) -> Upper:
         """The points as an upper bound."""
-        s, t = self.store, self.problem.tables
-        points = make_points(t, self.vectors())
-        values = np.concatenate([_used(t, s, c, s.points[c], s.above) for c in range(len(s.room))])
-        return Upper.of(self.problem, points, values)
+        contexts = Contexts(self.problem, list(self.points))
+        return Upper.of(contexts, np.concatenate([w.ravel() for w in self.values]))
 
     def lower(self) -> Lower:
         """The pieces as a policy over them."""
-        s, t = self.store, self.problem.tables
-        none = [np.zeros((int(n), int(k))) for n, k in zip(s.pieces, t.n_exits, strict=True)]
-        points = make_points(t, none)
-        columns = [
-            np.concatenate([_used(t, s, c, s.pieces[c], column) for c in range(len(s.room))])
-            for column in (s.action, s.callee, s.reach, s.rewards)
-        ]
-        action, callee, reach, rewards = columns
-        callee = callee + _shifts(t, points, points.first[:-1] - s.first)
-        entry = entry_slots(points)
-        return Lower(points, action, callee, reach, rewards, reach[entry], rewards[entry], True)
+        contexts = Contexts(self.problem, [Cloud(own.vectors) for own in self.pieces])
+        reach = np.zeros((int(contexts.base[-1]), self.problem.tables.max_exits))
+        for c, own in enumerate(self.pieces):
+            contexts.view(reach, c)[:, :, : own.reach.shape[2]] = own.reach
+        return Lower(
+            contexts,
+            [own.action for own in self.pieces],
+            np.concatenate([own.callee.ravel() for own in self.pieces]),
+            reach,
+            np.concatenate([own.rewards.ravel() for own in self.pieces]),
+            sound=True,
+        )
+
+    def _points_at(self, c: int, vectors: Floats) -> np.ndarray:
+        """The points of a component at exit values, made where there are none."""
+        part, points = self.problem.components[c], self.points[c]
+        wanted = vectors - vectors.min(axis=1, keepdims=True)
+        apart = points.spans(wanted)
+        near: np.ndarray = apart.argmin(axis=1)
+        close = _NEAR * (1.0 + wanted.max(axis=1))
+        new = np.flatnonzero(apart[np.arange(len(near)), near] > close)
+        if len(new):
+            near[new] = len(points) + np.arange(len(new))
+            values = points.least(self.values[c].T, wanted[new]).T
+            values[part.exits] = wanted[new].T
+            self.points[c] = Cloud(np.concatenate([points.vectors, wanted[new]]))
+            self.values[c] = np.concatenate([self.values[c], values], axis=1)
+        return near
+
+    def _next(self, level: Level) -> Level:
+        """Points at the exit values of the calls of a level that promise most."""
+        found = []
+        for c, (own, mass) in level.items():
+            self._back_up_above(c, own)
+            found += self._promising(c, own, mass)
+        found.sort(key=lambda call: -call[0])
+        chosen: dict[int, list[tuple[Floats, int, float]]] = {}
+        for score, callee, port, vector, visits in found[:_SIDE_BY_SIDE]:
+            if score > max(self.tolerance, 0.01 * found[0][0]):
+                chosen.setdefault(callee, []).append((vector, port, visits))
+        after: Level = {}
+        for c, calls in chosen.items():
+            at = self._points_at(c, np.array([vector for vector, _, _ in calls]))
+            own, place = np.unique(at, return_inverse=True)
+            mass = np.zeros((self.problem.components[c].entries, len(own)))
+            for (_, port, visits), x in zip(calls, place.tolist(), strict=True):
+                mass[port, x] += visits
+            after[c] = own, np.minimum(mass, 1.0)
+        return after
+
+    def _promising(
+        self, c: int, own: np.ndarray, mass: Floats
+    ) -> list[tuple[float, int, int, Floats, float]]:
+        """Calls of some points with their gap, weighted: callee, entry, exit values and visits."""
+        part, w = self.problem.components[c], self.values[c][:, own]
+        piece, below = self._best_pieces(part, w)
+        visits = self._visits(c, own, piece, mass)[part.calls]
+        score = visits * np.maximum(w[part.calls] - below, 0.0)
+        order = np.argsort(-score, axis=None, kind="stable")[:_SIDE_BY_SIDE]
+        found = []
+        for i, x in zip(*np.unravel_index(order, score.shape), strict=True):
+            if score[i, x] > self.tolerance:
+                vector = w[part.returns[i, part.inside[i]], x]
+                call = int(part.callee[i]), int(part.port[i]), vector, float(visits[i, x])
+                found.append((float(score[i, x]), *call))
+        return found
+
+    def _best_pieces(self, part: Component, w: Floats) -> tuple[np.ndarray, Floats]:
+        """The best piece for each call where vertices are worth w, and what it is worth."""
+        shape = (len(part.calls), w.shape[1])
+        piece, worth = np.zeros(shape, np.int64), np.zeros(shape)
+        for site in part.sites:
+            vectors = _rows(w, site.returns)
+            entries = self.problem.components[site.callee].entry_rows
+            value = self.pieces[site.callee].at(vectors, entries)
+            best = value.argmax(axis=2)
+            most = np.take_along_axis(value, best[:, :, None], axis=2)[:, :, 0]
+            piece[site.calls] = _by_call(best, site.calls.shape)
+            worth[site.calls] = _by_call(most, site.calls.shape)
+        return piece, worth
+
+    def _visits(self, c: int, own: np.ndarray, piece: np.ndarray, mass: Floats) -> Floats:
+        """Expected visits of vertices under actions that may be best, as far as bounds tell.
+
+        Half of a run goes where it looks best from above, the other half evenly to all actions
+        that look better from above than the best does from below.
+        """
+        part, w = self.problem.components[c], self.values[c][:, own]
+        low = self.pieces[c].at(self.points[c].vectors[own], part.states).max(axis=2).T
+        earned, _ = part.earned(w)
+        count = np.diff(np.append(part.begin, len(earned)))
+        hopeful = (earned >= low.repeat(count, axis=0)).astype(float)
+        even = np.add.reduceat(hopeful, part.begin, axis=0).repeat(count, axis=0)
+        taken = 0.5 * hopeful / np.maximum(even, 1.0)
+        np.put_along_axis(
+            taken, best := part.greedy(w), np.take_along_axis(taken, best, axis=0) + 0.5, axis=0
+        )
+        back, state = part.matrix.T.tocsr(), part.states.repeat(count)
+        share = self._shares(part, piece)
+        left = np.zeros((part.size, len(own)))
+        left[part.entry_rows] = mass
+        visits = left.copy()
+        for _ in range(_STEPS):
+            new = back @ (taken * left[state])
+            for site in part.sites:
+                new[site.returns] = np.einsum(
+                    "benk,ben->bkn",
+                    share[site.calls][..., : site.returns.shape[1]],
+                    left[part.calls[site.calls]],
+                )
+            left = new
+            visits += left
+            if left.sum() <= _LEFT:
+                break
+        return visits
+
+    def _shares(self, part: Component, piece: np.ndarray) -> Floats:
+        """Where calls return in given pieces: ``[calls, n, K]``."""
+        share = np.zeros((*piece.shape, part.returns.shape[1]))
+        for i, callee in enumerate(part.callee):
+            reach = self.pieces[callee].reach
+            share[i, :, : reach.shape[2]] = reach[part.port[i], piece[i]]
+        return share
+
+    def _back_up_above(self, c: int, own: np.ndarray) -> None:
+        """Lower the values of some points as far as the bounds of their calls allow."""
+        part, w = self.problem.components[c], self.values[c][:, own]
+        for _ in range(_ROUNDS):
+            for _ in range(_SWEEPS):
+                best = np.minimum(part.earned(w)[1], w[part.states])
+                change = float((w[part.states] - best).max(initial=0.0))
+                w[part.states] = best
+                if change <= self.fine:
+                    break
+            fallen = 0.0
+            for site in part.sites:
+                entries = self.problem.components[site.callee].entry_rows
+                u = self.values[site.callee][entries].T
+                bound = self.points[site.callee].least(u, _rows(w, site.returns))
+                rows = part.calls[site.calls]
+                new = np.minimum(_by_call(bound, site.calls.shape), w[rows])
+                fallen = max(fallen, float((w[rows] - new).max(initial=0.0)))
+                w[rows] = new
+            if fallen <= self.fine:
+                break
+        self.values[c][:, own] = w
+
+    def _back_up_below(self, c: int, own: np.ndarray) -> None:
+        """Add the pieces of the policies that look best at some points, if they gain something."""
+        part, known = self.problem.components[c], self.pieces[c]
+        vectors = self.points[c].vectors[own]
+        before = known.at(vectors, part.entry_rows).max(axis=2)
+        low = self._values_below(c, vectors)
+        hope = (low[part.entry_rows].T - before).max(axis=1)
+        own = np.flatnonzero(hope > self.fine)
+        if len(own) == 0:
+            return
+        low, vectors = low[:, own], vectors[own]
+        callee, _ = self._best_pieces(part, low)
+        new, sound = self._solved(part, Pieces(vectors, part.greedy(low), callee, low, np.zeros(0)))
+        worth = np.diagonal(new.at(vectors, part.entry_rows), axis1=0, axis2=2).T
+        gained = (worth - before[own]).max(axis=1)
+        kept = np.flatnonzero(sound & (gained > self.fine))
+        if len(kept):
+            self.pieces[c] = known.joined(new.only(kept))
+
+    def _values_below(self, c: int, vectors: Floats) -> Floats:
+        """Values with exits worth some vectors and calls worth their best piece, from below."""
+        part = self.problem.components[c]
+        low: Floats = self.pieces[c].at(vectors, slice(None)).max(axis=2).T.copy()
+        low[part.exits] = vectors.T
+        for _ in range(_ROUNDS):
+            for _ in range(_SWEEPS):
+                best = np.maximum(part.earned(low)[1], low[part.states])
+                change = float((best - low[part.states]).max(initial=0.0))
+                low[part.states] = best
+                if change <= self.fine:
+                    break
+            worth = np.maximum(self._best_pieces(part, low)[1], low[part.calls])
+            risen = float((worth - low[part.calls]).max(initial=0.0))
+            low[part.calls] = worth
+            if risen <= self.fine:
+                break
+        return low
+
+    def _solved(self, part: Component, new: Pieces) -> tuple[Pieces, np.ndarray]:
+        """R and p of pieces from their choices, a little below the solution; which are sound."""
+        n, exits = new.rewards.shape[1], part.exits.stop - part.exits.start
+        share = self._shares(part, new.callee)
+        paid = np.array(
+            [
+                self.pieces[d].rewards[port, own]
+                for d, port, own in zip(part.callee, part.port, new.callee, strict=True)
+            ]
+        ).reshape(len(part.calls), n)
+        rest = np.maximum(1.0 - share.sum(axis=2), 0.0)
+        size = max(1.0, float(np.abs(new.rewards).max(initial=0.0)), self.problem.size)
+        right = np.zeros((part.size, n, 1 + exits))
+        right[part.states, :, 0] = part.gain[new.action] - _SLACK * size
+        right[part.states, :, 1:] = right[part.calls, :, 1:] = -_SLACK
+        own = np.arange(exits)
+        right[part.exits.start + own, :, 1 + own] = 1.0
+        block = block_of(part, n)
+        block.update(np.arange(n), new.action, share)
+        rewards = np.zeros((part.size, n))
+        for _ in range(2):
+            lost = rest * _least(part, rewards)
+            right[part.calls, :, 0] = paid + lost - _SLACK * size
+            found = block.solve(right)
+            rewards = found[:, :, 0]
+        reach = np.maximum(found[:, :, 1:], 0.0)
+        if exits == 1:
+            reach[:] = 1.0
+        solved = new._replace(rewards=rewards, reach=reach)
+        return solved, _sound(part, solved, share, paid, rest)
 
 
-def _used(t: Tables, s: Store, c: int, count: int, column: np.ndarray) -> np.ndarray:
-    """What is in use of a column, of one component."""
-    size = int(t.component_start[c + 1] - t.component_start[c])
-    return column[s.slot[c] : s.slot[c] + count * size]
+def _least(part: Component, rewards: Floats) -> Floats:
+    """The least R of the return ports of each call."""
+    after = np.where(part.inside[:, :, None], rewards[part.returns], np.inf)
+    least: Floats = after.min(axis=1, initial=np.inf)
+    return least
 
 
-def _shifts(t: Tables, points: Points, moved: np.ndarray) -> np.ndarray:
-    """By how much the numbers of pieces called move, by slot: with the component called."""
-    by_vertex = np.zeros(t.n_vertices, np.int64)
-    calls = np.flatnonzero(t.vertex_kind == CALL)
-    by_vertex[calls] = moved[t.box_component[t.vertex_box[calls]]]
-    blocks = [by_vertex[t.component_start[c] : t.component_start[c + 1]] for c in points.component]
-    return np.concatenate(blocks)
+def _sound(part: Component, own: Pieces, share: Floats, paid: Floats, rest: Floats) -> np.ndarray:
+    """Which of some pieces are below what their own choices give, by more than rounding."""
+    both = np.concatenate([own.rewards[:, :, None], own.reach], axis=2)
+    moved = part.expected(both)
+    moved[:, :, 0] += part.gain[:, None]
+    after = np.take_along_axis(moved, own.action[:, :, None], axis=0)
+    calls = np.einsum("cnk,cknj->cnj", share, both[part.returns])
+    calls[:, :, 0] += paid + rest * _least(part, own.rewards)
+    rows = np.concatenate([part.states, part.calls])
+    room = np.concatenate([after, calls]) - both[rows]
+    size = np.abs(own.rewards).max(axis=0, initial=max(1.0, float(np.abs(part.gain).max())))
+    rounding = 2.3e-16 * (part.longest + 8)
+    sound = (room[:, :, 0] > rounding * size).all(axis=0)
+    if own.reach.shape[2] > 1:
+        sound &= ((room[:, :, 1:] > rounding) | (own.reach[rows] <= 0.0)).all(axis=(0, 2))
+    sound &= (own.reach.sum(axis=2) <= 1.0 + rounding).all(axis=0)
+    return np.asarray(sound & np.isfinite(own.rewards).all(axis=0))
 
 
-def _empty(tables: Tables, room: int) -> Store:
-    """A store with room for so many points and pieces of every component."""
-    t = tables
-    size = np.diff(t.component_start).astype(np.int64)
-    rooms = np.full(t.n_components, room, np.int64)
-    first = np.concatenate([[0], np.cumsum(rooms)])
-    slot = np.concatenate([[0], np.cumsum(rooms * size)])
-    slots = int(slot[-1])
-    return Store(
-        rooms,
-        first[:-1],
-        slot[:-1],
-        np.zeros(t.n_components, np.int64),
-        np.zeros(t.n_components, np.int64),
-        np.zeros((int(first[-1]), t.max_exits)),
-        np.zeros(slots),
-        np.zeros(slots, np.int32),
-        np.zeros(slots, np.int64),
-        np.zeros(slots),
-        np.zeros((slots, t.max_exits)),
+def _rows(w: Floats, returns: np.ndarray) -> Floats:
+    """Exit values of boxes in each context: a row for each, context by context of each box."""
+    vectors: Floats = w[returns].transpose(0, 2, 1).reshape(-1, returns.shape[1])
+    return vectors
+
+
+def _by_call(found: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """From rows of boxes and contexts, and columns of entries, to boxes, entries and contexts."""
+    boxes, entries = shape
+    return found.reshape(boxes, -1, entries).transpose(0, 2, 1)
+
+
+def _pieces_of(lower: Lower, c: int) -> Pieces:
+    """The pieces of a component."""
+    ctx = lower.contexts
+    vectors = ctx.points[c].vectors
+    return Pieces(
+        vectors,
+        lower.action[c],
+        ctx.view_calls(lower.callee, c),
+        ctx.view(lower.rewards, c),
+        ctx.view(lower.reach, c)[:, :, : vectors.shape[1]],
     )
 
 
-def _moved(t: Tables, old: Store, new: Store) -> Store:
-    """The points and pieces of a store in a larger one."""
-    new.points[:], new.pieces[:] = old.points, old.pieces
-    size = np.diff(t.component_start)
-    calls = t.vertex_kind == CALL
-    callee = np.where(calls, t.box_component[t.vertex_box], 0)
-    shift = np.where(calls, (new.first - old.first)[callee], 0)
-    for c in range(t.n_components):
-        a, b, n = new.first[c], old.first[c], old.room[c]
-        new.vector[a : a + n] = old.vector[b : b + n]
-        i, j, m = new.slot[c], old.slot[c], n * size[c]
-        for column in ("above", "action", "callee", "rewards", "reach"):
-            getattr(new, column)[i : i + m] = getattr(old, column)[j : j + m]
-        used = old.pieces[c] * size[c]
-        own = shift[t.component_start[c] : t.component_start[c + 1]]
-        new.callee[i : i + used] += np.tile(own, int(old.pieces[c]))
-    return new
+def needed_points(vectors: Floats, above: Floats) -> np.ndarray:
+    """Which points are needed: `vectors` by point and exit, `above` by point and entry.
 
+    A point (v_i, u_i) says no more than the others if u_j + max(v_i - v_j) <= u_i at every entry
+    for some of them.
 
-def _filled(t: Tables, upper: Upper, lower: Lower) -> Store:
-    """A store with the points and pieces of given bounds."""
-    most = max(int(np.diff(upper.points.first).max()), int(np.diff(lower.points.first).max()))
-    store = _empty(t, 2 * most + 32)
-    store.points[:], store.pieces[:] = np.diff(upper.points.first), np.diff(lower.points.first)
-    callee = lower.callee + _shifts(t, lower.points, store.first - lower.points.first[:-1])
-    for c in range(t.n_components):
-        rows, slots = _place(store, upper.points, c)
-        store.vector[slice(*rows)] = upper.points.vector[slice(*upper.points.first[c : c + 2])]
-        store.above[slice(*slots)] = upper.values[slice(*_span(upper.points, c))]
-        _, slots = _place(store, lower.points, c)
-        span = slice(*_span(lower.points, c))
-        store.action[slice(*slots)], store.callee[slice(*slots)] = lower.action[span], callee[span]
-        store.rewards[slice(*slots)], store.reach[slice(*slots)] = (
-            lower.rewards[span],
-            lower.reach[span],
-        )
-    return store
-
-
-def _span(points: Points, c: int) -> tuple[int, int]:
-    """First and last slot of a component's contexts."""
-    return int(points.slot[points.first[c]]), int(points.slot[points.first[c + 1]])
-
-
-def _place(store: Store, points: Points, c: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Where in a store the contexts of a component go: numbers and slots."""
-    first, last = _span(points, c)
-    count = int(points.first[c + 1] - points.first[c])
-    row, slot = int(store.first[c]), int(store.slot[c])
-    return (row, row + count), (slot, slot + last - first)
+    Example:
+        >>> vectors, above = np.array([[0.0, 1], [0, 1], [0, 0]]), np.array([[2.0], [1], [3]])
+        >>> needed_points(vectors, above).tolist()
+        [1]
+    """
+    alive = np.ones(len(vectors), bool)
+    for i in range(len(vectors)):
+        alive[i] = False
+        rise = (vectors[i] - vectors[alive]).max(axis=1, initial=-np.inf)
+        bound = (above[alive] + rise[:, None]).min(axis=0, initial=np.inf)
+        alive[i] = bool((bound > above[i]).any())
+    return np.flatnonzero(alive)

@@ -2,189 +2,236 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recurl.model.tables import Floats, Ints
-from recurl.solving.certified import kernel, places_kernel
-from recurl.solving.certified.flow import Flow, flow_of
-from recurl.solving.certified.newton import Fineness, Rest, fixed_point
-from recurl.solving.certified.points import CLOUD, CORNERS, call_slots, entry_values, slot_vertices
-from recurl.solving.certified.threads import spread
+from recurl.model.tables import Floats
+from recurl.solving.certified.linear import Inverses, fixed_point
 
 if TYPE_CHECKING:
-    from recurl.solving.certified.points import Points
-    from recurl.solving.certified.problem import Problem
+    from recurl.solving.certified.contexts import Contexts
 
 Mix = list[tuple[int, float]]
-"""Contexts with their weights."""
+"""Contexts of a component with their weights."""
 
 
-@dataclass(slots=True, eq=False)
-class Upper:
-    """An upper bound: points whose values satisfy the inequalities up to some excess.
-
-    Attributes:
-        points: The points.
-        values: Upper values by slot.
-        entries: Those of entries.
-        excess: The most by which an inequality fails at a point that the start leads to.
-        rest: How they were found, if by a search for a fixed point.
-    """
-
-    points: Points
-    values: Floats
-    entries: Floats
-    excess: float
-    rest: Rest | None = None
-
-    @classmethod
-    def of(
-        cls, problem: Problem, points: Points, values: Floats, rest: Rest | None = None
-    ) -> Upper:
-        """Take values as they are, and see by how much they fail where the start leads."""
-        upper = cls(points, values, entry_values(points, values), 0.0, rest)
-        start = [context for mix in start_mixes(problem, upper) for context, _ in mix]
-        upper.excess = upper.excess_from(problem, start)
-        return upper
-
-    def excess_from(self, problem: Problem, contexts: Sequence[int]) -> float:
-        """The most by which an inequality fails at the points that some contexts lead to."""
-        excess = kernel.upper_excess(
-            problem.tables, self.points, problem.gain, self.entries, self.values,
-            np.array(contexts),
-        )  # fmt: skip
-        return float(excess) + 2e-14 * float(np.abs(self.values).max(initial=1.0))
-
-    def settled(self, problem: Problem, excess: float | None = None) -> Upper:
-        """The same bound raised by excess times d, exit values included: nothing fails any more.
-
-        With d(q) >= 1 + sum p d(q') and d(call) >= 1 + d(en) + max (d(ret) - d(ex)), every
-        inequality gains at least the excess: its own, if no other is given.
-        """
-        t, pts = problem.tables, self.points
-        rise = (self.excess if excess is None else excess) * problem.steps
-        vector = pts.vector.copy()
-        for c in range(t.n_components):
-            first = t.component_start[c] + t.n_entries[c]
-            own = slice(pts.first[c], pts.first[c + 1])
-            vector[own, : t.n_exits[c]] += rise[first : first + t.n_exits[c]]
-        values = self.values + rise[slot_vertices(t, pts)]
-        raised = pts._replace(vector=vector)
-        return Upper(raised, values, entry_values(raised, values), 0.0)
-
-
-def upper_bound(problem: Problem, points: Points, start: Floats, slack: float) -> Upper:
-    """The fixed point of the upper operator on all points, from given values."""
-    t, gain, order = problem.tables, problem.gain, problem.order
-    values = start.copy()
-    least = slack * max(1.0, problem.size)
-    fine = Fineness(0.01 * least)
-    given, hint = entry_values(points, values), no_hint(points)
-
-    def step(entries: Floats) -> Floats:
-        given[:] = entries
-        out = np.empty_like(entries)
-        spread(
-            len(points.component),
-            len(values),
-            lambda a, b: kernel.upper_step(
-                t, points, gain, order, entries, values, hint, fine.now, out, a, b
-            ),
-        )
-        return fine.after(out, entries)
-
-    def slopes() -> Any:
-        return Links.of(problem, points, given, values, hint).matrix(problem, points)
-
-    rest = fixed_point(step, slopes, given.copy(), 0.3 * least)
-    if not rest.found:
-        step(rest.x)  # the values are those of the last step, not of the best
-    return Upper.of(problem, points, values, rest)
-
-
-def no_hint(points: Points) -> np.ndarray:
-    """Nothing known yet of where the calls of all contexts are found."""
-    return np.full(int(points.call[-1]), -1)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(eq=False)
 class Links:
-    """What upper values are made of: the best actions, and the contexts that bound each call.
+    """What an upper bound is made of: the best actions, and the contexts that bound each call.
 
     Attributes:
-        action: Best action of each slot, counted within its vertex.
-        nodes: Contexts that bound each call, -1 where there are fewer. ``[calls, CORNERS]``
+        contexts: The contexts.
+        target: What the values lead to: F of them, by slot.
+        action: Best actions by component, counted within it. ``[states, X]`` each
+        nodes: Contexts that bound each call, -1 in unused places. ``[calls, J]``
         weights: Their convex weights.
         share: How a call's bound moves with the worth of each return port. ``[calls, K]``
-        flow: Where runs go that follow them.
     """
 
-    action: Ints
+    contexts: Contexts
+    target: Floats
+    action: list[np.ndarray]
     nodes: np.ndarray
     weights: Floats
     share: Floats
-    flow: Flow
 
     @classmethod
-    def of(
-        cls, problem: Problem, points: Points, entries: Floats, values: Floats, hint: np.ndarray
-    ) -> Links:
-        """Read them off values; ``hint`` says where calls were found before (see `locate`)."""
-        t, calls = problem.tables, int(points.call[-1])
-        action = np.zeros(len(values), np.int32)
-        nodes, weights = np.empty((calls, CORNERS), np.int64), np.empty((calls, CORNERS))
-        share = np.empty((calls, t.max_exits))
-        spread(
-            len(points.component),
-            len(values),
-            lambda a, b: kernel.links(
-                t, points, problem.gain, entries, values, action, nodes, weights, share, hint, a, b
-            ),
-        )
-        return cls(action, nodes, weights, share, flow_of(problem, points, action, share))
+    def of(cls, contexts: Contexts, values: Floats, hints: list[np.ndarray]) -> Links:
+        """Apply F to values; ``hints`` say where calls were found before (see `no_hints`)."""
+        target = values.copy()
+        action = []
+        for c, part in enumerate(contexts.parts):
+            own = contexts.view(values, c)
+            contexts.view(target, c)[part.states] = part.earned(own)[1]
+            action.append(part.greedy(own))
+        calls = int(contexts.call_base[-1])
+        corners = max(points.corners for points in contexts.points)
+        nodes = np.full((calls, corners), -1)
+        weights = np.zeros((calls, corners))
+        share = np.zeros((calls, contexts.problem.tables.max_exits))
+        bounds = np.empty(calls)
+        for c, group in enumerate(contexts.groups):
+            if len(group.calls) == 0:
+                continue
+            points, entries = contexts.points[c], contexts.parts[c].entries
+            u = contexts.view(values, c)[:entries].T
+            found = points.bound(u, values[group.returns], hints[c])
+            bounds[group.calls] = found.value
+            nodes[group.calls, : points.corners] = found.nodes
+            weights[group.calls, : points.corners] = found.weights
+            share[group.calls, : found.share.shape[2]] = found.share
+        target[contexts.call_slots] = bounds
+        return cls(contexts, target, action, nodes, weights, share)
 
-    @property
+    @cached_property
     def heaviest(self) -> np.ndarray:
         """The context with the greatest weight at each call."""
         chosen: np.ndarray = self.nodes[np.arange(len(self.nodes)), self.weights.argmax(axis=1)]
         return chosen
 
-    def matrix(self, problem: Problem, points: Points) -> Any:
-        """How the values of entries move with each other."""
-        t = problem.tables
-        port = t.vertex_port[slot_vertices(t, points)[call_slots(t, points)]]
-        column = points.entry[self.nodes] + port[:, None]
-        return self.flow.matrix(column, self.weights, int(points.entry[-1]))
+    @cached_property
+    def matrix(self) -> Any:
+        """The weights of entries at calls."""
+        return self.contexts.matrix(self.nodes, self.weights)
+
+    def follow(self, values: Floats) -> Floats:
+        """Expectation of values after one move, calls returning as their bounds move; 0 at exits.
+
+        ``[slots, n]``
+        """
+        ctx = self.contexts
+        out = np.zeros_like(values)
+        for c, part in enumerate(ctx.parts):
+            own = ctx.view(values, c)
+            moved = part.expected(own)
+            ctx.view(out, c)[part.states] = np.take_along_axis(
+                moved, self.action[c][:, :, None], axis=0
+            )
+        out[ctx.call_slots] = np.einsum("cj,cjk->ck", self.share, values[ctx.call_returns])
+        return out
+
+    def update(self, inverses: Inverses, which: list[np.ndarray]) -> None:
+        """See `Step.update`."""
+        for c, own in enumerate(which):
+            inverses.update(c, own, self.action[c], self.contexts.view_calls(self.share, c))
+
+    def correction(self, inverses: Inverses, residual: Floats) -> Floats:
+        """See `Step.correction`."""
+        return inverses.correction(residual, self.matrix)
 
 
-def start_above(problem: Problem, upper: Upper) -> float:
-    """What an upper bound proves of the start, its excess counted."""
-    t = problem.tables
-    first = int(t.component_start[t.start_component])
-    total = 0.0
-    for entry, prob in enumerate(t.start_prob):
-        value, _ = start_mix(problem, upper, entry)
-        total += prob * (value + upper.excess * problem.steps[first + entry])
-    return float(total)
+def no_hints(contexts: Contexts) -> list[np.ndarray]:
+    """Nothing known yet of where the calls of all components are found."""
+    return [np.full(len(group.calls), -1) for group in contexts.groups]
 
 
-def start_mixes(problem: Problem, upper: Upper) -> list[Mix]:
-    """The mix of points that bounds each entry of the start component."""
-    return [start_mix(problem, upper, e)[1] for e in range(len(problem.tables.start_prob))]
+@dataclass(eq=False)
+class Upper:
+    """An upper bound: points whose values satisfy the inequalities up to some excess.
+
+    Attributes:
+        contexts: The contexts.
+        values: Upper values by slot.
+        links: What they are made of.
+        excess: The most by which an inequality fails at a point that the start leads to.
+        found: Whether they are a fixed point.
+        inverses: Of the last steps of Newton's method, if there were some.
+    """
+
+    contexts: Contexts
+    values: Floats
+    links: Links
+    excess: float
+    found: bool = True
+    inverses: Inverses | None = None
+
+    @classmethod
+    def of(cls, contexts: Contexts, values: Floats) -> Upper:
+        """Take values as they are, and see by how much they fail where the start leads."""
+        upper = cls(contexts, values, Links.of(contexts, values, no_hints(contexts)), 0.0)
+        upper.excess = upper.excess_at(upper.used)
+        return upper
+
+    @property
+    def entries(self) -> Floats:
+        """Values of the entries, by entry number."""
+        values: Floats = self.values[self.contexts.entry_slots]
+        return values
+
+    def excess_at(self, used: list[np.ndarray]) -> float:
+        """The most by which an inequality fails at contexts that lead to no others; rounded up."""
+        fails, worst, largest = self.links.target - self.values, 0.0, self.contexts.problem.size
+        for c, own in enumerate(used):
+            worst = max(worst, float(self.contexts.view(fails, c)[:, own].max(initial=0.0)))
+            values = self.contexts.view(self.values, c)[:, own]
+            largest = max(largest, float(np.abs(values).max(initial=1.0)))
+        terms = max(part.longest for part in self.contexts.parts) + 8
+        return worst + max(2e-14, terms * 2.3e-16) * largest
+
+    def raised(self, component: int, which: np.ndarray, excess: float | None = None) -> Floats:
+        """Values of some contexts raised by excess times d, exits included: nothing fails any more.
+
+        With d(q) >= 1 + sum p d(q') and d(call) >= 1 + d(en) + max (d(ret) - d(ex)), every
+        inequality gains at least the excess: its own, if no other is given. ``[vertices, which]``
+        """
+        ctx = self.contexts
+        rise = (self.excess if excess is None else excess) * ctx.problem.own_steps(component)
+        values: Floats = ctx.view(self.values, component)[:, which] + rise[:, None]
+        return values
+
+    @cached_property
+    def used(self) -> list[np.ndarray]:
+        """Contexts of each component that the start leads to: nothing rests on the others."""
+        return self.reached((c, x) for c, mix in self.start_mixes() for x, _ in mix)
+
+    def reached(self, start: Iterable[tuple[int, int]]) -> list[np.ndarray]:
+        """Contexts of each component that calls lead to from some."""
+        ctx, nodes = self.contexts, self.links.nodes
+        seen = [np.zeros(n, bool) for n in ctx.count]
+        new = [np.zeros(n, bool) for n in ctx.count]
+        for c, x in start:
+            new[c][x] = True
+        while any(own.any() for own in new):
+            for mask, own in zip(seen, new, strict=True):
+                mask |= own
+            calls = np.concatenate(
+                [
+                    ctx.view_calls(np.arange(len(nodes)), c)[:, own].ravel()
+                    for c, own in enumerate(new)
+                ]
+            )
+            new = [np.zeros(n, bool) for n in ctx.count]
+            for c, own in enumerate(new):
+                found = nodes[calls[ctx.call_callee[calls] == c]]
+                own[found[found >= 0]] = True
+                own &= ~seen[c]
+        return [np.flatnonzero(mask) for mask in seen]
+
+    def start_mixes(self) -> list[tuple[int, Mix]]:
+        """The start component with the mix of points that bounds each of its entries."""
+        c = self.contexts.problem.start
+        bound = self._at_root()
+        pairs = zip(bound.nodes[0].tolist(), bound.weights[0].tolist(), strict=True)
+        mixes = (zip(*pair, strict=True) for pair in pairs)
+        return [(c, [(x, w) for x, w in mix if x >= 0]) for mix in mixes]
+
+    def _at_root(self) -> Any:
+        problem = self.contexts.problem
+        c = problem.start
+        u = self.contexts.view(self.values, c)[: problem.components[c].entries].T
+        return self.contexts.points[c].bound(u, problem.root[None, :])
+
+    def start(self) -> float:
+        """What is proved of the start, the excess counted."""
+        problem = self.contexts.problem
+        steps = problem.own_steps(problem.start)[: len(problem.tables.start_prob)]
+        value = self._at_root().value[0] + self.excess * steps
+        return float(problem.tables.start_prob @ value)
 
 
-def start_mix(problem: Problem, upper: Upper, entry: int) -> tuple[float, Mix]:
-    """Upper bound at an entry of the start component, and the mix of points that gives it."""
-    pts, c, root = upper.points, problem.tables.start_component, problem.root
-    if pts.mode[c] == CLOUD:
-        context, value = places_kernel.nearest(pts, c, root, len(root), upper.entries, entry)
-        return value, [(int(context), 1.0)]
-    nodes, weights = np.full(CORNERS, -1, np.int64), np.zeros(CORNERS)
-    n, _ = places_kernel.locate(pts, c, root, len(root), nodes, weights, -1)
-    value = places_kernel.beyond(pts, root, len(root), nodes, weights, n)
-    value += float(weights[:n] @ upper.entries[pts.entry[nodes[:n]] + entry])
-    return value, list(zip(nodes[:n].tolist(), weights[:n].tolist(), strict=True))
+def upper_bound(
+    contexts: Contexts, start: Floats, slack: float, inverses: Inverses | None = None
+) -> Upper:
+    """A fixed point of the upper operator on all points, from given values.
+
+    Without inverses of a similar bound, Newton's method has exact ones at every step: from below it
+    then comes to the least fixed point.
+    """
+    exact = {} if inverses else {"trusted": 0.0, "stale": 0.0}
+    hints = no_hints(contexts)
+    inverses = inverses or Inverses(contexts)
+    rest = fixed_point(
+        contexts,
+        lambda values: Links.of(contexts, values, hints),
+        contexts.with_exits(start.copy()),
+        0.3 * slack * max(1.0, contexts.problem.size),
+        inverses,
+        **exact,
+    )
+    upper = Upper.of(contexts, rest.values)
+    upper.found, upper.inverses = rest.found, inverses
+    return upper

@@ -1,0 +1,371 @@
+"""Linear equations of all contexts: inside each by an inverse, across contexts by visits.
+
+With actions fixed, and calls returning at their exits with known shares, the values of a context
+solve ``(I - J) x = b``. What calls add from outside couples contexts through their entries only.
+Nothing rests on the solutions: they are steps of Newton's method, and results are checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from recurl.model.tables import Floats
+
+if TYPE_CHECKING:
+    from recurl.solving.certified.contexts import Contexts
+    from recurl.solving.certified.problem import Component
+
+_DENSE = 100
+"""States of a component up to which inverses are kept whole."""
+_SMALL = 100
+"""Unknowns up to which solving for all of them at once costs less than a few products."""
+
+
+_LIMIT = 60
+_STRIKES = 12
+_ALONE = 5
+"""Steps in which contexts are solved by themselves, after one that leads away."""
+_STALE = 0.1
+_SAME = 1e-3
+"""Difference of shares that is not worth computing an inverse again."""
+_HOPELESS = 1e100
+_NOISE = 4e-15
+"""Relative change that rounding alone can keep up."""
+
+
+class Step(Protocol):
+    """A map applied to values by slot, and its slopes there.
+
+    Attributes:
+        target: What the values are mapped to.
+    """
+
+    target: Floats
+
+    def update(self, inverses: Inverses, which: list[np.ndarray]) -> None:
+        """Compute the inverses of some contexts of each component."""
+
+    def correction(self, inverses: Inverses, residual: Floats) -> Floats:
+        """The step of Newton's method, as far as the inverses are right."""
+
+
+class Rest(NamedTuple):
+    """Where a search for a fixed point came to rest.
+
+    Attributes:
+        values: The values with the least residual.
+        found: Whether that is small enough.
+    """
+
+    values: Floats
+    found: bool
+
+
+def fixed_point(
+    contexts: Contexts,
+    apply: Callable[[Floats], Step],
+    start: Floats,
+    tolerance: float,
+    inverses: Inverses,
+    *,
+    trusted: float = np.inf,
+    stale: float = _STALE,
+) -> Rest:
+    """Values that a map moves by at most ``tolerance``, if some are found.
+
+    Newton's method, in which the inverses of contexts are computed again only where those of
+    earlier steps do not do. Where it leads away, some steps solve each context by itself.
+
+    Args:
+        contexts: The contexts.
+        apply: The map.
+        start: Where to begin.
+        tolerance: Greatest difference that counts as none.
+        inverses: Inverses to begin with.
+        trusted: Residual of a context up to which its inverse is taken to be right at first.
+        stale: Share of the last residual from which on a context's inverse is computed again.
+    """
+    values = best = start
+    least, before, alone, strikes = np.inf, 10.0 * trusted, 0, 0
+    for _ in range(_LIMIT):
+        step = apply(values)
+        residual = step.target - values
+        size, moved = _sizes(contexts, residual, step.target)
+        if size < least:
+            best, least = values, size
+        elif not alone:
+            strikes, alone = strikes + 1, _ALONE
+        if size <= tolerance or strikes > _STRIKES or not size < _HOPELESS:
+            break
+        worst = max(tolerance, 0.0 if alone else stale * before)
+        step.update(inverses, [np.flatnonzero(own > worst) for own in moved])
+        if alone:
+            alone -= 1
+            values = values + inverses.solve(residual)
+        else:
+            values = values + step.correction(inverses, residual)
+        before = size
+    return Rest(best, least <= tolerance)
+
+
+def _sizes(contexts: Contexts, residual: Floats, target: Floats) -> tuple[float, list[Floats]]:
+    """The greatest residual beyond rounding, and that of each context."""
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(residual) - _NOISE * np.abs(target)
+    if apart.ndim > 1:
+        apart = apart.max(axis=1)
+    moved = [contexts.view(apart, c).max(axis=0) for c in range(len(contexts.points))]
+    return float(max(own.max(initial=0.0) for own in moved)), moved
+
+
+class Inverses:
+    """(I - J)^-1 of the contexts of every component, as of when they were last computed."""
+
+    def __init__(self, contexts: Contexts) -> None:
+        self.contexts = contexts
+        self.blocks: list[Any] = [None] * len(contexts.points)
+
+    def update(self, c: int, which: np.ndarray, action: np.ndarray, share: Floats) -> None:
+        """Compute the inverses of some contexts of a component.
+
+        Args:
+            c: The component.
+            which: The contexts.
+            action: Action of each state, counted within the component. ``[states, X]``
+            share: Where calls return. ``[calls, X, K]``
+        """
+        part, count = self.contexts.parts[c], int(self.contexts.count[c])
+        if self.blocks[c] is None:
+            self.blocks[c], which = block_of(part, count), np.arange(count)
+        if len(which):
+            self.blocks[c].update(which, action, share)
+
+    def refresh(self, c: int, action: np.ndarray, share: Floats) -> None:
+        """Compute the inverses of the contexts of a component whose equations are others by now."""
+        block = self.blocks[c]
+        every = np.arange(self.contexts.count[c])
+        self.update(c, every if block is None else block.outdated(action, share), action, share)
+
+    @property
+    def known(self) -> bool:
+        """Whether there are inverses of all components."""
+        return all(block is not None for block in self.blocks)
+
+    def copy(self) -> Inverses:
+        """The same, to be changed."""
+        return self.carried(self.contexts, [np.arange(n) for n in self.contexts.count])
+
+    def carried(self, contexts: Contexts, near: list[np.ndarray]) -> Inverses:
+        """For other contexts, each with the inverse of one of these."""
+        other = Inverses(contexts)
+        other.blocks = [
+            block and block.taken(own) for block, own in zip(self.blocks, near, strict=True)
+        ]
+        return other
+
+    def correction(self, residual: Floats, outside: Any) -> Floats:
+        """D with (I - J) d = residual, if d at entries adds ``outside`` d at calls."""
+        inside = self.solve(residual)
+        across = self.visits() @ outside
+        entries = solve_from_identity(across, inside[self.contexts.entry_slots])
+        step: Floats = inside + self.through(outside @ entries)
+        return step
+
+    def solve(self, right: Floats) -> Floats:
+        """Solution for right sides by slot, with any further columns."""
+        out = np.empty_like(right)
+        for c, block in enumerate(self.blocks):
+            self.contexts.view(out, c)[:] = block.solve(self.contexts.view(right, c))
+        return out
+
+    def through(self, calls: Floats) -> Floats:
+        """Solution for right sides that are 0 but at calls."""
+        right = np.zeros((int(self.contexts.base[-1]), *calls.shape[1:]))
+        right[self.contexts.call_slots] = calls
+        return self.solve(right)
+
+    def visits(self) -> Any:
+        """Expected visits of each call from each entry: a matrix by entry and call number."""
+        from scipy.sparse import csr_array
+
+        rows, columns, values = [], [], []
+        ctx = self.contexts
+        for c, block in enumerate(self.blocks):
+            part, n = ctx.parts[c], ctx.count[c]
+            own = block.entry_rows()[:, :, part.calls]  # X, E, calls
+            x, e, i = np.nonzero(own)
+            rows.append(ctx.entry_base[c] + e * n + x)
+            columns.append(ctx.call_base[c] + i * n + x)
+            values.append(own[x, e, i])
+        shape = (int(ctx.entry_base[-1]), int(ctx.call_base[-1]))
+        entries = tuple(map(np.concatenate, (rows, columns)))
+        return csr_array((np.concatenate(values), entries), shape=shape)
+
+
+class _Block:
+    """The contexts of one component, and the equations that their inverses were computed for."""
+
+    def __init__(self, part: Component, count: int) -> None:
+        self.part = part
+        self.action = np.full((len(part.states), count), -1)
+        self.share = np.zeros((len(part.calls), count, part.returns.shape[1]))
+
+    def remember(self, which: np.ndarray, action: np.ndarray, share: Floats) -> None:
+        self.action[:, which], self.share[:, which] = action[:, which], share[:, which]
+
+    def chosen(self, values: Floats) -> Floats:
+        """Expectation of values after the actions of the states."""
+        moved = self.part.expected(values)
+        found: Floats = np.take_along_axis(moved, self.action[:, :, None], axis=0)
+        return found
+
+    def outdated(self, action: np.ndarray, share: Floats) -> np.ndarray:
+        other = (self.action != action).any(axis=0)
+        other |= (np.abs(self.share - share) > _SAME).any(axis=(0, 2))
+        return np.flatnonzero(other)
+
+    def taken(self, which: np.ndarray) -> Self:
+        """For other contexts, each like one of these."""
+        other = type(self)(self.part, 0)
+        other.action, other.share = self.action[:, which], self.share[:, which]
+        return other
+
+
+def block_of(part: Component, count: int) -> Any:
+    """Room for the inverses of so many contexts of a component."""
+    return _Dense(part, count) if len(part.states) <= _DENSE else _Sparse(part, count)
+
+
+class _Dense(_Block):
+    """Inverses kept as they are, between states: calls and exits follow from these."""
+
+    def __init__(self, part: Component, count: int) -> None:
+        super().__init__(part, count)
+        self.inverse = np.zeros((count, len(part.states), len(part.states)))
+
+    def update(self, which: np.ndarray, action: np.ndarray, share: Floats) -> None:
+        self.remember(which, action, share)
+        part, n = self.part, len(part_states := self.part.states)
+        matrix = -part.dense[:, part_states][action[:, which].T]
+        into_calls = self.into_calls(which)
+        for site in part.sites:
+            back = share[site.calls][:, :, which, : site.returns.shape[1]].swapaxes(1, 2)
+            through = into_calls[:, :, site.calls].transpose(2, 0, 1, 3) @ back
+            place = np.searchsorted(part_states, site.returns)
+            matrix[:, :, place] -= through.transpose(1, 2, 0, 3)
+        matrix[:, np.arange(n), np.arange(n)] += 1.0
+        self.inverse[which] = _inverse(matrix)
+
+    def into_calls(self, which: np.ndarray | slice) -> Floats:
+        """Probabilities from states to calls: ``[contexts, states, calls]``."""
+        part = self.part
+        found: Floats = part.dense[:, part.calls][self.action[:, which].T]
+        return found
+
+    def taken(self, which: np.ndarray) -> Self:
+        other = super().taken(which)
+        other.inverse = self.inverse[which]
+        return other
+
+    def solve(self, right: Floats) -> Floats:
+        part = self.part
+        given = right if right.ndim == 3 else right[:, :, None]
+        out = given.copy()
+        out[part.states] = 0.0
+        states = given[part.states] + self.chosen(out)
+        out[part.states] = (self.inverse @ states.swapaxes(0, 1)).swapaxes(0, 1)
+        after = out[part.returns]  # calls, K, n, columns
+        out[part.calls] += np.einsum("cnk,cknj->cnj", self.share, after)
+        return out.reshape(right.shape)
+
+    def entry_rows(self) -> Floats:
+        part = self.part
+        states = self.inverse[:, np.searchsorted(part.states, np.arange(part.entries))]
+        rows = np.zeros((len(states), part.entries, part.size))
+        rows[:, :, part.states] = states
+        rows[:, :, part.calls] = states @ self.into_calls(slice(None))
+        return rows
+
+
+def _inverse(matrix: Floats) -> Floats:
+    """The inverse of each matrix; where there is none, the next best."""
+    try:
+        return np.asarray(np.linalg.inv(matrix), np.float64)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(matrix), np.float64)
+
+
+class _Sparse(_Block):
+    """Factors of sparse matrices, one per context."""
+
+    def __init__(self, part: Component, count: int) -> None:
+        super().__init__(part, count)
+        self.factors: list[Any] = [None] * count
+        self.rows = np.zeros((count, part.entries, part.size))
+
+    def update(self, which: np.ndarray, action: np.ndarray, share: Floats) -> None:
+        from scipy.sparse import coo_array, eye_array
+        from scipy.sparse.linalg import splu
+
+        self.remember(which, action, share)
+        part = self.part
+        place = np.broadcast_to(part.calls[:, None], part.returns.shape)[part.inside]
+        shape = (part.size, part.size)
+        unit = np.eye(part.size, part.entries)
+        for x in which:
+            chosen = part.matrix[action[:, x]].tocoo()
+            ends = (
+                np.concatenate([part.states[chosen.row], place]),
+                np.concatenate([chosen.col, part.returns[part.inside]]),
+            )
+            values = np.concatenate([chosen.data, share[:, x][part.inside]])
+            moves = coo_array((values, ends), shape)
+            self.factors[x] = splu((eye_array(part.size) - moves).tocsc())
+            self.rows[x] = self.factors[x].solve(unit, trans="T").T
+
+    def taken(self, which: np.ndarray) -> Self:
+        other = super().taken(which)
+        other.factors, other.rows = [self.factors[x] for x in which], self.rows[which]
+        return other
+
+    def solve(self, right: Floats) -> Floats:
+        out = np.empty_like(right)
+        for x, factor in enumerate(self.factors):
+            out[:, x] = factor.solve(np.ascontiguousarray(right[:, x]))
+        return out
+
+    def entry_rows(self) -> Floats:
+        return self.rows
+
+
+def solve_from_identity(matrix: Any, right: Floats, rtol: float = 1e-5) -> Floats:
+    """D with d - matrix d = right, nearly; ``right`` itself where none is found."""
+    flat = right.ravel()
+    if flat.size <= _SMALL and hasattr(matrix, "toarray"):
+        found = _solve_whole(np.eye(flat.size) - matrix.toarray(), flat)
+    else:
+        found = _solve_nearly(matrix, flat, rtol)
+    solution: Floats = found.reshape(right.shape) if np.isfinite(found).all() else right
+    return solution
+
+
+def _solve_whole(matrix: Floats, right: Floats) -> Floats:
+    """The solution; nan where there is none."""
+    try:
+        found: Floats = np.linalg.solve(matrix, right).astype(float, copy=False)
+    except np.linalg.LinAlgError:
+        return np.full_like(right, np.nan)
+    return found
+
+
+def _solve_nearly(matrix: Any, right: Floats, rtol: float) -> Floats:
+    """By products with the matrix alone."""
+    from scipy.sparse.linalg import LinearOperator, gmres
+
+    size = right.size
+    apart = LinearOperator((size, size), matvec=lambda x: x - matrix @ x, dtype=float)
+    found: Floats = gmres(apart, right, rtol=rtol, atol=0.0, restart=40, maxiter=4)[0]
+    return found

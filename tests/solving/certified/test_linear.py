@@ -1,0 +1,109 @@
+"""Linear equations of contexts: inverses, visits, and fixed points with old inverses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from recurl.solving.certified import linear
+from recurl.solving.certified.linear import Inverses, solve_from_identity
+from recurl.solving.certified.problem import Component, Problem
+from recurl.solving.certified.upper import Links, no_hints, upper_bound
+
+from .parts import few_points, few_solved
+
+
+def moves(part: Component, action: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """One context's J, written out."""
+    matrix = np.zeros((part.size, part.size))
+    matrix[part.states] = part.matrix.toarray()[action]
+    for i, q in enumerate(part.calls):
+        matrix[q, part.returns[i]] += share[i]
+    return matrix
+
+
+@pytest.mark.parametrize("dense", [0, 100])
+def test_inverses_solve_the_equations(
+    problem: Problem, dense: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear, "_DENSE", dense)
+    contexts = few_points(problem)
+    values = np.random.default_rng(1).normal(size=int(contexts.base[-1]))
+    links = Links.of(contexts, values, no_hints(contexts))
+    inverses = Inverses(contexts)
+    links.update(inverses, [np.arange(n) for n in contexts.count])
+    right = np.random.default_rng(2).normal(size=(len(values), 2))
+    found, single = inverses.solve(right), inverses.solve(right[:, 0])
+    visits = inverses.visits().toarray()
+    for c, part in enumerate(contexts.parts):
+        for x in range(contexts.count[c]):
+            share = contexts.view_calls(links.share, c)[:, x]
+            matrix = np.eye(part.size) - moves(part, links.action[c][:, x], share)
+            expected = np.linalg.solve(matrix, contexts.view(right, c)[:, x])
+            assert contexts.view(found, c)[:, x] == pytest.approx(expected)
+            assert contexts.view(single, c)[:, x] == pytest.approx(expected[:, 0])
+            rows = np.linalg.inv(matrix)[: part.entries, part.calls]
+            own = contexts.view_entries(np.arange(len(visits)), c)[:, x]
+            columns = contexts.view_calls(np.arange(visits.shape[1]), c)[:, x]
+            assert visits[np.ix_(own, columns)] == pytest.approx(rows)
+
+
+def test_corrections_are_steps_of_newton(problem: Problem) -> None:
+    contexts = few_points(problem)
+    values = contexts.with_exits(np.zeros(int(contexts.base[-1])))
+    links = Links.of(contexts, values, no_hints(contexts))
+    inverses = Inverses(contexts)
+    links.update(inverses, [np.arange(n) for n in contexts.count])
+    residual = links.target - values
+    step = links.correction(inverses, residual)
+    # The linear model of F at the values leaves nothing after the step.
+    after = links.follow(step[:, None])[:, 0]
+    after[contexts.call_slots] += links.matrix @ step[contexts.entry_slots]
+    assert residual + after - step == pytest.approx(0, abs=1e-4)
+
+
+def test_old_inverses_come_to_the_same_fixed_point(problem: Problem) -> None:
+    upper = few_solved(problem)
+    start = upper.values + 0.01
+    again = upper_bound(upper.contexts, start, 1e-9, upper.inverses)
+    assert again.found
+    assert again.values == pytest.approx(upper.values, abs=1e-6)
+
+
+def test_only_other_equations_are_inverted_again(problem: Problem) -> None:
+    upper = few_solved(problem)
+    links, contexts = upper.links, upper.contexts
+    inverses = Inverses(contexts)
+    links.update(inverses, [np.arange(n) for n in contexts.count])
+    share = contexts.view_calls(links.share, 0).copy()
+    block = inverses.blocks[0]
+    assert block.outdated(links.action[0], share).tolist() == []
+    share[0, 1] = [0.9, 0.1]
+    assert block.outdated(links.action[0], share).tolist() == [1]
+
+
+def test_carried_inverses_are_those_of_the_contexts_named(problem: Problem) -> None:
+    upper = few_solved(problem)
+    assert upper.inverses is not None
+    contexts = upper.contexts
+    other = upper.inverses.carried(contexts, [np.zeros(n, int) for n in contexts.count])
+    right = np.ones(int(contexts.base[-1]))
+    first = contexts.view(upper.inverses.solve(right), 1)[:, 0]
+    assert (contexts.view(other.solve(right), 1) == first[:, None]).all()
+
+
+@pytest.mark.parametrize("size", [5, 400])
+def test_solving_from_the_identity(size: int) -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.random((size, size))
+    matrix *= 0.9 / matrix.sum(axis=1, keepdims=True)
+    right = rng.random(size)
+    found = solve_from_identity(csr_array(matrix), right, rtol=1e-10)
+    assert found - matrix @ found == pytest.approx(right, abs=1e-7)
+
+
+def test_without_a_solution_the_right_side_comes_back() -> None:
+    right = np.array([1.0, 2.0])
+    assert solve_from_identity(csr_array(np.eye(2)), right) is not None
+    assert (solve_from_identity(csr_array(np.eye(2)), right) == right).all()
