@@ -72,3 +72,13 @@ def test_near_the_edge_of_ending_visits_are_still_exact() -> None:
 def test_counts_in_words() -> None:
     assert str(Count(0.123456)) == "0.1235"
     assert str(Count(2.0, 0.031)) == "2 ± 0.031"
+
+
+@pytest.mark.parametrize("exact", [0, 1000])
+def test_means_by_place_are_those_of_single_places(exact: int) -> None:
+    policy = Policy.uniform(recurl.zoo.cloud())
+    visits = Visits(policy.reached, exact=exact)
+    assert visits.sampled == (exact == 0)
+    assert visits.means.tolist() == pytest.approx(
+        [visits.at([place]).mean for place in everywhere(policy)]
+    )

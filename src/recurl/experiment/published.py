@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from recurl.experiment.statistics import Band
+from recurl.learn.curve import Band
 
 SOURCE = (
     "Hahn, Perez, Schewe, Somenzi, Trivedi, Wojtczak: Recursive Reinforcement Learning, "

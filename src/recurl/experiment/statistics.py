@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from recurl.experiment.record import Record
+from recurl.learn.curve import Band, over_runs
 from recurl.model.tables import Floats
 
 RESAMPLES = 10_000
 SMOOTHING = 10
 """Tests over which a curve is averaged before it counts as near the optimum."""
-
-
-class Band(NamedTuple):
-    """Curves of many runs as one: mean, 10th and 90th percentile at each step."""
-
-    steps: Floats
-    mean: Floats
-    low: Floats
-    high: Floats
 
 
 def band(records: Sequence[Record]) -> Band:
@@ -34,14 +25,7 @@ def band(records: Sequence[Record]) -> Band:
         >>> band([one(0, 1), one(2, 3)]).mean
         array([1., 2.])
     """
-    columns = [dict(zip(r.column("steps"), r.column("mean"), strict=True)) for r in records]
-    shared = sorted(set.intersection(*(set(column) for column in columns))) if columns else []
-    values = np.array([[column[step] for step in shared] for column in columns])
-    if not shared:
-        empty = np.empty(0)
-        return Band(empty, empty, empty, empty)
-    low, high = np.percentile(values, [10, 90], axis=0)
-    return Band(np.array(shared), values.mean(axis=0), low, high)
+    return over_runs([dict(zip(r.column("steps"), r.column("mean"), strict=True)) for r in records])
 
 
 def thinned(curve: Band, points: int) -> Band:

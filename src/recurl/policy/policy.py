@@ -17,6 +17,8 @@ from recurl.model.names import stored_state
 from recurl.model.tables import CALL
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats, Ints
     from recurl.policy.reached import Reached
@@ -218,6 +220,32 @@ class Policy:
         from recurl.policy.table import PolicyTable
 
         return PolicyTable(self, vertices, merged=merged)
+
+    def plot(self, most: int = 6, maps: str | Mapping[str, str] | None = None) -> list[Axes]:
+        """Plot what the policy of a gridworld does: arrows in the cells that runs get to.
+
+        A grid is drawn for each component and each value of the features other than row and column,
+        and where the policy depends on the context, for each context that acts differently: those
+        that runs get to most.
+
+        Args:
+            most: How many grids are drawn.
+            maps: Text maps, to be shown in the cells: one for all components, or by name of
+                component; rows divided by slashes or line breaks.
+
+        Raises:
+            ValueError: The features of the model name no row and column.
+
+        Example:
+            >>> import recurl
+            >>> policy = recurl.solve(recurl.zoo.battery()).policy
+            >>> axes = policy.plot(maps="S..#/.#.T/C...")
+            >>> axes[1].get_title().splitlines()
+            ['reserve', 'reserve 2', 'visits per run: 1']
+        """
+        from recurl.policy.grid_plot import plot_grids
+
+        return plot_grids(self, most, maps)
 
     def _repr_html_(self) -> str:
         from recurl.model import html

@@ -89,6 +89,14 @@ class Visits:
             shape = (RUNS, len(reached.slot))
             self._counts = sparse.csc_array((np.ones(len(run)), (run, place)), shape)
 
+    @property
+    def means(self) -> Floats:
+        """Mean visits to each place."""
+        if self._exact is not None:
+            return self._exact
+        means: Floats = self._counts.sum(axis=0) / RUNS
+        return means
+
     def at(self, places: Sequence[int]) -> Count:
         """Visits to any of some places together."""
         if self._exact is not None:

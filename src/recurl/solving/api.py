@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recurl.compilation import Stopwatch
 from recurl.errors import UnknownNameError
 from recurl.progress import Progress
+from recurl.solving.history import History
 from recurl.solving.question import Question
 
 if TYPE_CHECKING:
@@ -67,7 +67,6 @@ def solve(
         raise ValueError(f"epsilon is the width of an interval, not {epsilon}")
     question = question_of(model, of, objective)
     kernel = _solver(model, method)
-    watch = Stopwatch()
     with Progress(f"solving {model.name}", shown=progress) as shown:
 
         def tell(lower: float, upper: float, work: dict[str, float]) -> None:
@@ -75,9 +74,11 @@ def solve(
             if callback is not None:
                 callback(lower, upper, work)
 
-        told = tell if progress else callback
-        solution = kernel(model, question, epsilon, at_least=at_least, callback=told)
-    return replace(solution, seconds=watch.seconds)
+        history = History(tell if progress else callback)
+        found = kernel(model, question, epsilon, at_least=at_least, callback=history)
+    seconds = history.seconds
+    intervals = (*history.intervals, (seconds, found.lower, found.upper))
+    return replace(found, seconds=seconds, history=intervals)
 
 
 def question_of(model: RMDP, of: str, objective: str = "max") -> Question:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from recurl.policy import Policy
+from recurl.solving.history import is_watched
 from recurl.solving.linear_program import linear_program
 from recurl.solving.one_exit_bounds import Bounds, enclose, enclose_tightly
 from recurl.solving.one_exit_certificate import one_exit_certificate
@@ -53,7 +54,7 @@ class Search:
         in stages.
         """
         aim = epsilon
-        if callback is not None or not math.isnan(at_least):
+        if is_watched(callback) or not math.isnan(at_least):
             aim = max(epsilon, _STAGE * float(self.system.size.max()))
         failures = 0
         while True:

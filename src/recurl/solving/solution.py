@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,8 @@ from recurl.model import html
 from recurl.solving.question import Question
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats
@@ -40,6 +43,8 @@ class Solution:
         values_upper: Upper bounds by vertex, likewise.
         work: What it took: iterations, points, pieces, ...
         seconds: Time it took, without compiling and without the certificate.
+        history: Intervals on the way, the last one this one: seconds, lower end, upper end. Methods
+            for 1-exit models note more than the last one only for a callback or with progress.
     """
 
     model: RMDP
@@ -53,6 +58,7 @@ class Solution:
     values_upper: Floats | None = None
     work: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
+    history: tuple[tuple[float, float, float], ...] = ()
     _certify: Callable[[], Certificate] | None = None
 
     def __post_init__(self) -> None:
@@ -94,6 +100,30 @@ class Solution:
             return True
         return False if self.upper < threshold else None
 
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Plot how the bounds closed over time.
+
+        Args:
+            axes: Axes of matplotlib to draw in; new ones if not given.
+        """
+        from recurl.model.plotting import BLUE, own_or_new
+
+        axes = own_or_new(axes)
+        known = [one for one in self.history if all(map(math.isfinite, one))]
+        if not known:
+            raise ValueError(f"there is nothing to plot: the value is {self._interval()}")
+        seconds, lower, upper = (list(column) for column in zip(*known, strict=True))
+        style: Any = {"where": "post", "color": BLUE, "linewidth": 1.5}
+        axes.step(seconds, lower, marker="^", markersize=4, label="lower bound", **style)
+        axes.step(seconds, upper, marker="v", markersize=4, label="upper bound", **style)
+        axes.fill_between(seconds, lower, upper, step="post", color=BLUE, alpha=0.16, linewidth=0)
+        axes.set_ylim(*_seen(lower, upper))
+        axes.set_xlabel("seconds")
+        axes.set_ylabel(_asked(self.model, self.question))
+        axes.set_title(f"{self.model.name}: {self._interval()}")
+        axes.legend(frameon=False)
+        return axes
+
     def __str__(self) -> str:
         work = ", ".join(starmap(_counted, self.work.items()))
         parts = [
@@ -119,6 +149,17 @@ class Solution:
         if self.lower == self.upper:
             return f"{self.lower:.10g}"
         return f"in [{self.lower:.10g}, {self.upper:.10g}], width {self.gap:.2g}"
+
+
+def _seen(lower: Sequence[float], upper: Sequence[float]) -> tuple[float, float]:
+    """Heights to show: bounds that are far wider than usual are cut off."""
+    gaps = [high - low for low, high in zip(lower, upper, strict=True)]
+    usual = 10 * statistics.median(gaps)
+    pairs = zip(lower, upper, gaps, strict=True)
+    shown = [(low, high) for low, high, gap in pairs if gap <= usual]
+    low, high = min(one for one, _ in shown), max(one for _, one in shown)
+    margin = 0.06 * (high - low) or 0.05 * max(1.0, abs(high))
+    return low - margin, high + margin
 
 
 def _counted(what: str, count: float) -> str:
