@@ -1,0 +1,166 @@
+"""Answers against truths of `oracle`.
+
+Many models: ``python -m tests.solving.check_oracle 5000``
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections import Counter
+from decimal import Decimal
+
+from tests.solving.oracle import INF, Chain, Truth, random_spec, stackless, truncated, uniform
+
+import recurl
+from recurl.errors import CertificateError, NotProperError
+
+SLACK = Decimal("1e-40")
+"""How exact truths are."""
+
+
+def holds(low: float, truth: Decimal, high: float) -> bool:
+    """Whether an interval contains a truth."""
+    if truth.is_infinite():
+        return high == math.inf if truth > 0 else low == -math.inf
+    room = SLACK * (1 + abs(truth))
+    return Decimal(low) <= truth + room and truth - room <= Decimal(high)
+
+
+def check_chain(seed: int, exits: int) -> Counter[str]:
+    """`evaluate` and `solve` on a model without choices."""
+    model = random_spec(seed, exits=exits)
+    truth = Chain(model, uniform(model)).truth()
+    found = recurl.evaluate(recurl.Policy.uniform(model))
+    said = Counter({"chains": 1})
+    for k, (low, high) in enumerate(found.exit_intervals.values()):
+        assert holds(low, truth.exits[k], high), f"seed {seed}: exit {k}"
+        said["narrow exits"] += high - low < 1e-6
+        said["exits"] += 1
+    assert holds(*_around(found.termination, truth.end)), f"seed {seed}: end"
+    assert holds(*_around(found.steps_interval, truth.steps)), f"seed {seed}: steps"
+    if truth.steps == INF:
+        said["infinite steps proved"] += found.steps_interval[0] == math.inf
+        said["infinite steps"] += 1
+    if truth.gain == INF and truth.loss == INF:
+        assert (found.lower, found.upper) == (-math.inf, math.inf), f"seed {seed}: undefined"
+        said["undefined"] += 1
+    else:
+        total = truth.gain - truth.loss
+        low, high = found.lower, found.upper
+        assert holds(low, total, high), f"seed {seed}: reward"
+        said["known rewards"] += low == high or high - low < 1e-6
+        said["rewards"] += 1
+    said += _check_solutions(model, seed, truth)
+    return said
+
+
+def _around(interval: tuple[float, float], truth: Decimal) -> tuple[float, Decimal, float]:
+    return interval[0], truth, interval[1]
+
+
+def _check_solutions(model: recurl.RMDP, seed: int, truth: Truth) -> Counter[str]:
+    said: Counter[str] = Counter()
+    t = model.tables
+    first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])
+    truths = {"steps": truth.steps}
+    if not (truth.gain == INF and truth.loss == INF):
+        truths["reward"] = truth.gain - truth.loss
+    for k, p in enumerate(truth.exits):
+        truths[f"exit:{model.local_name(first + k)}"] = p
+    for of, expected in truths.items():
+        try:
+            found = recurl.solve(model, of=of)
+        except NotProperError:
+            said[f"refused {of[:4]}"] += 1
+            continue
+        assert holds(found.lower, expected, found.upper), f"seed {seed}: solve {of}"
+        said["solved"] += 1
+        said += _check_certificate(model, found, seed, expected)
+    return said
+
+
+def _check_certificate(
+    model: recurl.RMDP, found: recurl.Solution, seed: int, truth: Decimal
+) -> Counter[str]:
+    try:
+        certificate = found.certificate
+    except CertificateError:
+        return Counter({"without certificate": 1})
+    verdict = recurl.verify(model, certificate)
+    low = -math.inf if verdict.lower is None else verdict.lower
+    high = math.inf if verdict.upper is None else verdict.upper
+    assert holds(low, truth, high), f"seed {seed}: certificate"
+    return Counter({"verified": 1})
+
+
+def check_choices(seed: int, exits: int, most: int = 64) -> Counter[str]:
+    """`termination`, `analyse` and `solve` on a model with choices."""
+    model = random_spec(seed, exits=exits, actions=2)
+    said = Counter({"models": 1})
+    truths = [Chain(model, choice).truth() for choice in stackless(model, most)]
+    if model.kind.one_exit and truths:
+        for objective, best in (("max", max), ("min", min)):
+            found = recurl.termination(model, objective)
+            expected = best(truth.end for truth in truths)
+            assert holds(found.lower, expected, found.upper), f"seed {seed}: ends {objective}"
+            said["narrow terminations"] += found.gap < 1e-6
+            said["terminations"] += 1
+    _check_analysis(model, seed, truths, said)
+    _check_probabilities(model, seed, truths, said)
+    return said
+
+
+def _check_analysis(model: recurl.RMDP, seed: int, truths: list[Truth], said: Counter[str]) -> None:
+    analysis = recurl.analyse(model)
+    said[analysis.verdict] += 1
+    if analysis.verdict == "proper":
+        longest = max((truth.steps for truth in truths), default=Decimal(0))
+        assert longest <= Decimal(analysis.bound) * (1 + Decimal("1e-9")), f"seed {seed}: proper"
+    elif analysis.verdict == "not proper" and truths and model.kind.one_exit:
+        assert any(truth.steps == INF for truth in truths), f"seed {seed}: not proper"
+
+
+def _check_probabilities(
+    model: recurl.RMDP, seed: int, truths: list[Truth], said: Counter[str]
+) -> None:
+    t = model.tables
+    first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])
+    for objective, best in (("max", max), ("min", min)):
+        for k in range(int(t.n_exits[t.start_component])):
+            try:
+                found = recurl.solve(
+                    model, of=f"exit:{model.local_name(first + k)}", objective=objective
+                )
+            except NotProperError:
+                said["refused probabilities"] += 1
+                continue
+            said["probabilities"] += 1
+            low, high = truncated(model, f"exit:{k}", objective, height=2, sweeps=60)
+            assert found.lower <= high, f"seed {seed}: {objective} exit {k} low"
+            assert found.upper >= low, f"seed {seed}: {objective} exit {k} high"
+            if truths:
+                attained = best(truth.exits[k] for truth in truths)
+                fits = Decimal(found.upper) >= attained - SLACK
+                if objective == "min":
+                    fits = Decimal(found.lower) <= attained + SLACK
+                assert fits, f"seed {seed}: {objective} exit {k} attained"
+
+
+def main() -> None:
+    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    said: Counter[str] = Counter()
+    begin = time.process_time()
+    for seed in range(first, first + count):
+        check = check_chain if seed % 2 else check_choices
+        try:
+            said += check(seed, exits=1 + seed // 2 % 3)
+        except Exception as error:
+            said["failed"] += 1
+            print(f"{check.__name__}({seed}, {1 + seed // 2 % 3}): {error!r}"[:300], flush=True)
+    print(dict(said), f"{time.process_time() - begin:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
