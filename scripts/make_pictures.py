@@ -5,6 +5,7 @@ python scripts/make_pictures.py
 
 from __future__ import annotations
 
+import html
 import io
 import os
 import re
@@ -51,6 +52,16 @@ def picture(commands: list[str]) -> str:
             screen.print(Text(f"$ {command}", style="bold green"))
             screen.print(Text.from_ansi(printed(command, Path(folder))), "")
     return FONT_RULES.sub("", screen.export_svg(title="recurl", unique_id="recurl"))
+
+
+def words(svg: str) -> list[str]:
+    """The lines that a picture shows, with any times in it made the same."""
+    lines: dict[str, str] = {}
+    for place, text in re.findall(r'y="([\d.]+)"[^>]*>([^<]*)</text>', svg):
+        lines[place] = lines.get(place, "") + html.unescape(text)
+    shown = "\n".join(lines.values()).replace("\xa0", " ")
+    # A time may be cut by the end of a line, and its length moves that end.
+    return re.sub(r"\bin\s+[\d.e-]+\s+s\b", "in T s", shown).split()
 
 
 def main() -> None:

@@ -228,6 +228,12 @@ def _listen(ear: int) -> None:
     leave()
 
 
+def ignore() -> None:
+    """Ignore Ctrl-C from now on: all is done, and the end of the interpreter takes a moment."""
+    if _in_main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def leave() -> None:
     """End the process with the exit code of an interrupt, whatever other threads do."""
     try:

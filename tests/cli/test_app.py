@@ -152,3 +152,36 @@ def test_every_file_of_a_verb_is_listed() -> None:
     folder = Path(application.__file__).parent
     verbs = {path.stem for path in folder.glob("*.py") if "\nEXAMPLES = " in path.read_text()}
     assert verbs == set(VERBS)
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("recurl sim", ["simulate"]),
+        ("recurl solve clo", ["cloud"]),
+        ("recurl learn ./mo", ["./model.yaml", "./models/"]),
+        ("recurl solve cloud --obj", ["--objective"]),
+    ],
+)
+def test_a_shell_completes_verbs_options_models_and_files(
+    typed: str, offered: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "model.yaml").touch()
+    (tmp_path / "models").mkdir()
+    asked = {
+        "_RECURL_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", "from recurl.cli import main; main()"],
+        cwd=tmp_path, env=os.environ | asked, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == offered
+    assert done.stderr == ""
+
+
+def test_completion_can_be_installed(run: Run) -> None:
+    text = run("--help").stdout
+    assert "--install-completion" in text
+    assert "--show-completion" in text

@@ -6,6 +6,9 @@ More presses: python scripts/press_ctrl_c.py --times 20
 from __future__ import annotations
 
 import random
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -88,3 +91,32 @@ def _wait_for(path: Path) -> None:
 
 def _load(folder: Path, seed: int) -> RecursiveQLearning:
     return RecursiveQLearning.load(folder / f"seed-{seed}.ckpt", cloud())
+
+
+def test_a_press_while_the_interpreter_ends_does_not_count(tmp_path: Path) -> None:
+    script = (
+        "import atexit, time, sys; sys.argv = ['recurl', 'schema']\n"
+        "from recurl.cli import main\n"
+        "atexit.register(lambda: (print('ending', flush=True), time.sleep(1)))\n"
+        "main()"
+    )
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, ours)
+    assert process.stdout is not None
+    while process.stdout.readline() != "ending\n":
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.stdout.close()
+    assert process.wait(30) == 0
+
+
+def test_graph_searches_leave_other_threads_alone() -> None:
+    """Else the thread that hears Ctrl-C would wait for the end of a search."""
+    from recurl.learn.pac import kernel as pac
+    from recurl.model import graph_kernel as graphs
+
+    kernels = [*vars(graphs).values(), *vars(pac).values()]
+    found = [one for one in kernels if hasattr(one, "targetoptions")]
+    assert len(found) > 5
+    assert all(one.targetoptions.get("nogil") or one.targetoptions.get("inline") for one in found)

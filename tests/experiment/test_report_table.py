@@ -27,5 +27,5 @@ def test_what_holds_for_all_rows_is_said_once(study: Study) -> None:
 def test_columns_that_say_nothing_are_left_out(study: Study) -> None:
     plain = Row("e", "m", "method", 1, 0, 10, final=1.0, exact=1.0)
     shown = [HEADS[i] for i in shown_columns([plain])]
-    assert shown == ["method", "runs", "final value", "exact value of policy"]
+    assert shown == ["method", "runs", "final value (sampled, 95 %)", "exact value of policy"]
     assert "ours is" in [HEADS[i] for i in shown_columns(table_rows([study]))]

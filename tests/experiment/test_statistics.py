@@ -10,6 +10,8 @@ from recurl.experiment.statistics import (
     bootstrap,
     final_value,
     interquartile_mean,
+    last_tests,
+    margin,
     steps_within,
     thinned,
 )
@@ -65,3 +67,12 @@ def test_steps_within_wants_ten_tests_in_a_row() -> None:
     lucky[3] = -1.0
     assert steps_within(record(*lucky), -1.0, 0.05) is None
     assert steps_within(record(*[-10.0] * 5, *[-1.0] * 20), -1.0, 0.05) == 1400
+
+
+def test_margins_come_from_runs_or_else_from_tests() -> None:
+    assert margin([1.0, 1.0, 1.0]) == 0
+    wide, narrow = margin([0.0, 2.0]), margin([0.0, 2.0] * 50)
+    assert wide is not None
+    assert narrow is not None
+    assert wide > 12 > narrow  # Student's factor for two samples is 12.7
+    assert last_tests(record(*range(40))).tolist() == [36, 37, 38, 39]

@@ -18,7 +18,7 @@ def test_computed_numbers_have_more_digits_than_sampled_ones() -> None:
     row = Row("e", "m", "method", 10, 0, 100, final=-5.342489, exact=-5.3425, near_optimal=10)
     row = row._replace(optimum=-5.34248536, distance=1.464e-05)
     texts = dict(zip(HEADS, cells(row), strict=True))
-    assert texts["final value"] == "-5.3425"
+    assert texts["final value (sampled, 95 %)"] == "-5.3425"
     assert texts["exact value of policy"] == "-5.3425 (10 of 10 within 0.001 %)"
     assert texts["optimum"] == "-5.342485"
     assert texts["distance"] == "1.46e-05"

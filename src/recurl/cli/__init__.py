@@ -20,3 +20,5 @@ def main() -> None:
         if end.code == interrupts.EXIT_CODE:
             interrupts.leave()  # without waiting for threads that compile
         raise
+    finally:
+        interrupts.ignore()

@@ -47,7 +47,6 @@ VERBS = (
 UNREAD = 141
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     # Plain help and errors: they read the same in a terminal, in a pipe and in a log.

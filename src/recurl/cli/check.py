@@ -29,15 +29,20 @@ def check(model: ModelName, parameters: Parameters = None, json: AsJson = False)
     Shows its kind, its sizes and what is odd about it, or else everything that is wrong. The exit
     code is 0 for a valid model, with or without warnings, and 1 for an invalid one.
     """
+    from recurl.progress import Progress
+
     try:
         found = read_model(model, parameters)
     except ModelError as error:
         _refuse(model, error, json)
         raise typer.Exit(1) from None
+    with Progress(f"checking {found.name}"):
+        data = {**summary(found), **_warnings(found)} if json else {}
+        lines = [] if json else _lines(found)
     if json:
-        print_json({"model": found.name, "valid": True, **summary(found), **_warnings(found)})
-        return
-    show(facts([(found.name, "valid"), *_lines(found)]))
+        print_json({"model": found.name, "valid": True, **data})
+    else:
+        show(facts([(found.name, "valid"), *lines]))
 
 
 def _refuse(name: str, error: ModelError, json: bool) -> None:

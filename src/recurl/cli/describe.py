@@ -44,9 +44,14 @@ def describe(
     First its call graph as a tree, then its components with their actions. Large models are
     abbreviated unless --all is given. With --draw it is drawn into a file instead.
     """
+    from recurl.progress import Progress
+
     found = read_model(model, parameters)
+    with Progress(f"describing {found.name}"):
+        known = summary(found)
     if draw is not None:
-        found.draw(component=component).save(draw)
+        with Progress(f"drawing {found.name}"):
+            found.draw(component=component).save(draw)
         show(f"Drawn into {draw}")
         return
     wanted = range(found.tables.n_components)
@@ -54,7 +59,7 @@ def describe(
         wanted = wanted[found.names.find_component(component) :][:1]
     if json:
         parts = {found.names.components[c]: component_data(found, c) for c in wanted}
-        print_json({"model": found.name, **summary(found), "parts": parts})
+        print_json({"model": found.name, **known, "parts": parts})
         return
     if component is None:
         _print_head(found, FULL if everything else SHORT)

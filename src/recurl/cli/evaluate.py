@@ -29,12 +29,17 @@ def evaluate(
     """
     from recurl.progress import Progress
 
-    with Progress(f"evaluating {folder}"):
-        rows = [_row(learner) for learner in runs.learners(folder)]
+    with Progress(f"reading {folder}"):
+        learners = runs.learners(folder)
+    rows = []
+    with Progress(f"evaluating {folder}", len(learners), "runs") as progress:
+        for learner in learners:
+            rows.append(_row(learner))
+            progress.update(len(rows))
     if json:
         print_json({"runs": rows})
     else:
-        heads = ("seed", "steps learned", "contexts", "value", "expected steps")
+        heads = ("seed", "steps learned", "contexts", "exact value", "exact steps")
         texts = [[f"{value:.8g}" for value in row.values()] for row in rows]
         show(table(*heads, rows=texts, numbers=heads))
 

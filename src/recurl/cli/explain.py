@@ -100,5 +100,5 @@ def _table(one: ContextReport) -> Table:
         )
         for choice in one.choices
     ]
-    heads = ("at", "does", "worth", "better by", "visits")
+    heads = ("at", "does", "learned worth", "better by", "visits")
     return table(*heads, rows=rows, numbers=heads[2:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,14 +11,33 @@ import typer
 
 from recurl.cli.output import UsageError
 from recurl.errors import UnknownNameError
+from recurl.registration import STEP_LIMITS
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
+
+def completions(begun: str) -> list[str]:
+    """What a shell offers for a model: names of the zoo, and paths.
+
+    Example:
+        >>> completions("clo")
+        ['cloud']
+    """
+    paths = sorted(glob.glob(f"{glob.escape(begun)}*"))
+    names = [name for name in STEP_LIMITS if name.startswith(begun)]
+    return [*names, *(f"{path}/" if Path(path).is_dir() else path for path in paths)]
+
+
 ModelName = Annotated[
-    str, typer.Argument(metavar="MODEL", help="A name from `recurl zoo`, or a file.")
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A name from `recurl zoo`, or a file.",
+        autocompletion=completions,
+    ),
 ]
 Parameters = Annotated[
     list[str] | None,

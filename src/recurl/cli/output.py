@@ -68,10 +68,14 @@ def _finite(data: Any) -> Any:
 
 def show(*parts: RenderableType) -> None:
     """Print text, tables and trees, one below the other."""
+    from recurl.progress import Progress
+
     if not parts:
         return
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH
-    typer.echo(text_of(*parts, width=width))
+    with Progress("laying out the answer"):
+        text = text_of(*parts, width=width)
+    typer.echo(text)
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from recurl.policy import Policy
 
 NOTES = (
-    "Final value: mean of the last tenth of a run's tests, then over runs. IQM: interquartile mean "
+    "Final value: mean of the last tenth of a run's tests, then over runs, ± half the width of its "
+    "95 % interval; it is sampled, and may lie above the optimum. IQM: interquartile mean "
     "over runs, with its 95 % bootstrap interval. Exact value: of the final greedy policy, by "
     "computation and not by sampling, mean over runs; in brackets how many of them fall short of "
     "the optimum by no more than 0.001 % of it (or of 1, if it is smaller). Distance: optimum less "
@@ -119,7 +120,7 @@ def _caption(studies: Sequence[Study]) -> str:
     longest = max((len(band(group).steps) for group in groups), default=0)
     coincide = any(len(study.experiment.methods) > 1 for study in studies)
     parts = {
-        "Lines: mean over runs of tests of the greedy policy.": longest > 0,
+        "Lines: mean over runs of tests of the greedy policy, which are samples.": longest > 0,
         "A point is the mean of a few tests in a row.": longest > POINTS,
         "Shades: 10th to 90th percentile over runs.": any(len(group) > 1 for group in groups),
         "Where lines coincide, the wider one lies below.": coincide,

@@ -55,8 +55,29 @@ def final_value(record: Record) -> float:
         ...                    curve={"steps": list(range(20)), "mean": list(range(20))}))
         18.5
     """
+    means = last_tests(record)
+    return float(means.mean()) if len(means) else float("nan")
+
+
+def last_tests(record: Record) -> Floats:
+    """The last tenth of a run's tests."""
     means = record.column("mean")
-    return float(means[-max(1, len(means) // 10) :].mean()) if len(means) else float("nan")
+    return means[-max(1, len(means) // 10) :]
+
+
+def margin(samples: Sequence[float] | Floats) -> float | None:
+    """Half the width of Student's 95 % interval of a mean; None for less than two samples.
+
+    Example:
+        >>> margin([1.0]), round(margin([1.0, 2.0, 3.0]), 4)
+        (None, 2.4841)
+    """
+    from scipy.special import stdtrit
+
+    count = len(samples)
+    if count < 2:
+        return None
+    return float(stdtrit(count - 1, 0.975) * np.std(samples, ddof=1) / np.sqrt(count))
 
 
 def interquartile_mean(values: Sequence[float] | Floats, axis: int = -1) -> Floats:

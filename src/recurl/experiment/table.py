@@ -14,6 +14,8 @@ from recurl.experiment.statistics import (
     bootstrap,
     final_value,
     interquartile_mean,
+    last_tests,
+    margin,
     steps_within,
 )
 from recurl.experiment.study import Study
@@ -34,6 +36,7 @@ class Row(NamedTuple):
         failed: Runs that failed.
         steps: Steps of each.
         final: Final value, mean over runs of the mean of each one's last tenth of tests.
+        final_margin: Half the width of the 95 % interval of the final value.
         iqm: Interquartile mean of the same.
         iqm_low: Lower end of its 95 % bootstrap interval.
         iqm_high: Upper end.
@@ -59,6 +62,7 @@ class Row(NamedTuple):
     failed: int
     steps: int
     final: float | None = None
+    final_margin: float | None = None
     iqm: float | None = None
     iqm_low: float | None = None
     iqm_high: float | None = None
@@ -111,7 +115,15 @@ def _finals(records: Sequence[Record]) -> dict[str, Any]:
         return {}
     low, high = bootstrap(finals)
     iqm = float(interquartile_mean(finals))
-    return {"final": float(np.mean(finals)), "iqm": iqm, "iqm_low": low, "iqm_high": high}
+    # The tests of a single run are the only samples that there are.
+    samples = finals if len(finals) > 1 else last_tests(records[0])
+    return {
+        "final": float(np.mean(finals)),
+        "final_margin": margin(samples),
+        "iqm": iqm,
+        "iqm_low": low,
+        "iqm_high": high,
+    }
 
 
 def _exacts(records: Sequence[Record], optimum: float | None) -> dict[str, Any]:

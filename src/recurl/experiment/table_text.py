@@ -10,7 +10,7 @@ HEADS = (
     "experiment",
     "method",
     "runs",
-    "final value",
+    "final value (sampled, 95 %)",
     "IQM [95 %]",
     "exact value of policy",
     "optimum",
@@ -39,7 +39,7 @@ def cells(row: Row) -> list[str]:
         row.experiment,
         row.label,
         runs,
-        _sampled(row.final),
+        _final(row),
         _interval(row.iqm, row.iqm_low, row.iqm_high),
         _exact(row),
         number(row.optimum),
@@ -68,6 +68,13 @@ def number(value: float | None) -> str:
 def _sampled(value: float | None) -> str:
     """A number that tests gave: they do not know it as exactly as one that was computed."""
     return MISSING if value is None else f"{value:.5g}"
+
+
+def _final(row: Row) -> str:
+    """The final value, with half the width of its 95 % interval where that is known."""
+    if row.final_margin is None:
+        return _sampled(row.final)
+    return f"{_sampled(row.final)} ± {row.final_margin:.2g}"
 
 
 def _distance(value: float | None) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from recurl.model.tables import CALL, EXIT, Tables
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def strong_components(start: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, int]:
     """Strongly connected components of a CSR graph, by Tarjan's algorithm without recursion.
 
@@ -62,7 +62,7 @@ def strong_components(start: np.ndarray, target: np.ndarray) -> tuple[np.ndarray
     return label, labels
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def exit_distances(tables: Tables, order: np.ndarray) -> np.ndarray:
     """Fewest steps in which each vertex can reach each exit of its component; inf if it cannot.
 
@@ -92,7 +92,7 @@ def exit_distances(tables: Tables, order: np.ndarray) -> np.ndarray:
     return distance
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _through_box(t: Tables, distance: np.ndarray, call: int, k: int) -> float:
     box = t.vertex_box[call]
     callee = t.box_component[box]
@@ -103,7 +103,7 @@ def _through_box(t: Tables, distance: np.ndarray, call: int, k: int) -> float:
     return best
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def reachable_vertices(tables: Tables, starts: np.ndarray, distance: np.ndarray) -> np.ndarray:
     """Mask of the vertices that some run from the starts can visit."""
     t = tables
@@ -132,7 +132,7 @@ def reachable_vertices(tables: Tables, starts: np.ndarray, distance: np.ndarray)
     return seen
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _visit(seen: np.ndarray, queue: np.ndarray, size: int, vertex: int) -> int:
     if seen[vertex]:
         return size

@@ -107,7 +107,7 @@ def _draw(below: np.ndarray, i: int, state: np.ndarray) -> int:
     return i
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _doubled(array: np.ndarray) -> np.ndarray:
     larger = np.empty(2 * len(array), array.dtype)
     larger[: len(array)] = array

@@ -47,7 +47,7 @@ def _worth(t: Tables, reward: np.ndarray, x: np.ndarray, i: int) -> float:
     return reward[i] + x[target]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def expectation(
     t: Tables,
     sets: Sets,
@@ -114,7 +114,7 @@ def shift(room: np.ndarray, count: int, radius: float) -> float:
     return total
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def new_room(t: Tables) -> np.ndarray:
     """Space for the outcomes of any one action, and one more."""
     most = 0
