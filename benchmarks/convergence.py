@@ -48,7 +48,8 @@ def gaps(model: RMDP, exact: np.ndarray, seed: int, marks: tuple[int, ...]) -> l
     learner = recurl.RecursiveQLearning(
         model,
         seed=seed,
-        step_size=recurl.schedules.harmonic(offset=2),
+        preset="paper",
+        learning_rate=recurl.schedules.harmonic(offset=2),
         exploration=1.0,
         initial_value=-20.0,
         episode_limit=50,

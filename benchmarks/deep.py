@@ -21,7 +21,7 @@ import gymnasium as gym
 
 import recurl
 
-PAPER: dict[str, Any] = {"evaluate_every": 0, "warm_up": 100}
+PAPER: dict[str, Any] = {"preset": "paper", "evaluate_every": 0, "warm_up": 100}
 TURN, TURNS = 2_000, 4
 
 

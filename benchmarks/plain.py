@@ -17,9 +17,9 @@ class PlainLearner:
     """The paper's algorithm 1."""
 
     def __init__(
-        self, model: RMDP, *, step_size: float, exploration: float, quantum: float
+        self, model: RMDP, *, learning_rate: float, exploration: float, quantum: float
     ) -> None:
-        self.step_size, self.exploration, self.quantum = step_size, exploration, quantum
+        self.learning_rate, self.exploration, self.quantum = learning_rate, exploration, quantum
         self.q: dict[tuple[str, Context, str], float] = defaultdict(float)
         self.random = random.Random(0)
         self._read(model)
@@ -90,7 +90,7 @@ class PlainLearner:
             else:
                 state = vertex
                 target = reward + self.best(state, context)
-            self.q[key] += self.step_size * (target - self.q[key])
+            self.q[key] += self.learning_rate * (target - self.q[key])
             if ended or length == limit:
                 state, context, length = self.start, self.bottom, 0
                 stack.clear()

@@ -43,14 +43,14 @@ MODELS: dict[str, tuple[RMDP, float, int]] = {
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "paper": {},
-    "visit-count steps": {"step_size": harmonic(offset=10)},
+    "visit-count steps": {"learning_rate": harmonic(offset=10)},
     "replay": {"replay": 8},
     "inheritance": {"inherit": 50},
     "grain": {"grain": 32},
-    "swift: all four": {"preset": "swift", "step_size": None},
+    "swift: all four": {"preset": "swift", "learning_rate": None},
     "swift, exploring n^-1/4": {
         "preset": "swift",
-        "step_size": None,
+        "learning_rate": None,
         "exploration": power(0.25, last=0.1),
     },
 }
@@ -94,9 +94,9 @@ def main(seeds: int = 10, *names: str) -> None:
     print("| model | optimum | " + " | ".join(OPTIONS) + " |")
     print("| --- | --- |" + " --- |" * len(OPTIONS))
     for name in names or MODELS:
-        model, step_size, steps = MODELS[name]
+        model, learning_rate, steps = MODELS[name]
         optimum = recurl.solve(model, epsilon=1e-4).value
-        base = {"step_size": step_size, "exploration": 0.1, "episode_limit": 200}
+        base = {"preset": "paper", "learning_rate": learning_rate, "episode_limit": 200}
         cells = [
             cell(model, optimum, steps, {**base, **option}, seeds) for option in OPTIONS.values()
         ]

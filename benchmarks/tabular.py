@@ -24,7 +24,8 @@ from recurl.learn.engine import world_of
 from recurl.model.rmdp import RMDP
 
 PAPER: dict[str, Any] = {
-    "step_size": 0.02,
+    "preset": "paper",
+    "learning_rate": 0.02,
     "exploration": 0.1,
     "quantum": 0.001,
     "episode_limit": 200,
@@ -51,7 +52,7 @@ def _ignore(_: object) -> None: ...
 
 
 def plain_rate(model: RMDP, steps: int = 100_000) -> float:
-    learner = PlainLearner(model, step_size=0.02, exploration=0.1, quantum=0.001)
+    learner = PlainLearner(model, learning_rate=0.02, exploration=0.1, quantum=0.001)
     return best_rate(lambda: learner.learn(steps, 200), steps)
 
 
@@ -74,7 +75,7 @@ def c_input(model: RMDP, steps: int) -> str:
     t, w = model.tables, world_of(model.tables, model.tables.action_start[:-1])
     numbers = [t.n_vertices, t.n_actions, t.n_transitions, t.n_boxes, t.n_components]
     numbers += [int(w.start[0]), t.start_component, steps, PAPER["episode_limit"]]
-    rates = [PAPER["step_size"], PAPER["exploration"], PAPER["quantum"]]
+    rates = [PAPER["learning_rate"], PAPER["exploration"], PAPER["quantum"]]
     first = t.action_start[t.component_start]
     arrays = (t.action_start, t.transition_start, t.box_component, t.box_return, first, t.n_exits)
     rows = [" ".join(map(repr, [*numbers, *rates]))]
@@ -156,7 +157,7 @@ def main() -> None:
     plain = plain_rate(model)
     print(f"against plain Python ({plain:,.0f} steps/s): {kernel / plain:.0f}x (asked: 400x)")
     print(f"own cost in an environment: {foreign_cost(model):.2f} us a step (asked: at most 2)")
-    swift = kernel_rate(model, 5_000_000, preset="swift", step_size=None)
+    swift = kernel_rate(model, 5_000_000, preset="swift", learning_rate=None)
     print(f"preset swift, 8 replays a step: {swift / 1e6:.2f} million steps/s")
     for vertices, cost in size_curve():
         print(f"{vertices:>9,} vertices: {cost:6.1f} ns a step")

@@ -153,7 +153,7 @@ def main(wanted: Settings) -> dict[str, float]:
     COST.counted = wanted.quick
     COST.calibrate()
     most, episodes = (200, 400) if wanted.quick else (1_000, 3_000)
-    live = sort.live(exploration=0.3, step_size=schedules.power(0.7), seed=0)
+    live = sort.live(exploration=0.3, learning_rate=schedules.power(0.7), seed=0)
     for xs in lists(1, episodes, most):
         assert live(xs) == sorted(xs)
     ((_, best),) = live.choices().items()

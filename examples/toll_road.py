@@ -107,6 +107,7 @@ def train(algorithm: Any, steps: int, seed: int = 0) -> Any:
     """A learner on the watched road."""
     learner = algorithm(
         watched_road(),
+        preset="paper",
         hidden=(64, 64),
         batch=64,
         warm_up=500,

@@ -5,6 +5,7 @@ RecurlError
 ├── ModelError           a model breaks the rules; `problems` lists every breach
 │   └── DocumentError    ... and came from a file; file, line and path are named
 ├── UnknownNameError     no such model, method, action, ...; close names are offered
+├── UnknownSettingError  a learner has no such setting; the one that is meant is offered
 ├── NotProperError       a value was asked for that is not finite, or not known to be
 ├── LimitError           a limit on memory, states or depth was met
 ├── CheckpointError      a saved file is damaged, foreign or of another version
@@ -97,6 +98,47 @@ class UnknownNameError(RecurlError, LookupError):
         hint = f" Did you mean {close[0]!r}?" if close else ""
         listed = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "")
         super().__init__(f"Unknown {what} {name!r}.{hint} Known: {listed}.")
+
+
+class UnknownSettingError(RecurlError, TypeError):
+    """A setting that a learner does not have; the one that is meant is offered.
+
+    Example:
+        >>> raise UnknownSettingError("QLearning", "lr", ["learning_rate", "exploration"])
+        Traceback (most recent call last):
+        recurl.errors.UnknownSettingError: QLearning has no setting 'lr': did you mean
+        learning_rate? Known: exploration, learning_rate.
+    """
+
+    def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        meant = _SYNONYMS.get(name, "")
+        close = [meant] if meant in names else difflib.get_close_matches(name, names, n=1)
+        hint = f": did you mean {close[0]}?" if close else "."
+        super().__init__(f"{what} has no setting {name!r}{hint} Known: {', '.join(names)}.")
+
+
+_SYNONYMS = {
+    "alpha": "learning_rate",
+    "batch_size": "batch",
+    "buffer_size": "buffer",
+    "epsilon": "exploration",
+    "epsilon_greedy": "exploration",
+    "eval_freq": "evaluate_every",
+    "exploration_rate": "exploration",
+    "learning_starts": "warm_up",
+    "lr": "learning_rate",
+    "max_episode_steps": "episode_limit",
+    "n_eval_episodes": "evaluate_episodes",
+    "net_arch": "hidden",
+    "quantise": "quantum",
+    "quantize": "quantum",
+    "random_state": "seed",
+    "step_size": "learning_rate",
+    "target_update_interval": "target_every",
+    "train_freq": "train_every",
+}
+"""Names that others give to settings, the paper included."""
 
 
 class NotProperError(RecurlError):

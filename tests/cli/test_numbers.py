@@ -37,7 +37,7 @@ def test_a_count_can_be_written_with_an_exponent(run_json: RunJson) -> None:
         ("learn", "--memory", "-1", "range"),
         ("learn", "--exploration", "1.5", "at most 1"),
         ("learn", "--quantum", "-1", "at least 0"),
-        ("learn", "--step-size", "0", "greater than 0"),
+        ("learn", "--learning-rate", "0", "greater than 0"),
         ("pac", "--epsilon", "0", "greater than 0"),
         ("pac", "--delta", "1", "less than 1"),
         ("pac", "--discount", "nan", "finite"),

@@ -14,8 +14,8 @@ models:
   cloud:
   small: {zoo: cloud, parameters: {exits: 1}, steps: 1000}
 methods:
-  recursive: {algorithm: rql, alpha: 0.02}
-  swift: {preset: swift, step_size: "harmonic(offset=10)"}
+  recursive: {algorithm: rql, learning_rate: 0.02}
+  swift: {preset: swift, learning_rate: "harmonic(offset=10)"}
 """
 
 
@@ -28,7 +28,7 @@ def test_a_file_is_one_experiment_per_model(tmp_path: Path) -> None:
     assert next(first.runs()).settings == {
         "episode_limit": 200,
         "evaluate_every": 500,
-        "alpha": 0.02,
+        "learning_rate": 0.02,
     }
 
 
@@ -43,7 +43,8 @@ def test_a_file_is_one_experiment_per_model(tmp_path: Path) -> None:
         ("{models: [", "study.yaml"),
         ("{models: {../cloud: {zoo: cloud}}, methods: {a: }, steps: 10}", "a name is made of"),
         ("{models: {cloud: }, methods: {a/b: }, steps: 10}", "a name is made of"),
-        ("{models: {cloud: }, methods: {a: {alhpa: 1}}, steps: 10}", "Did you mean 'alpha'"),
+        ("{models: {cloud: }, methods: {a: {alpha: 1}}, steps: 10}", "did you mean learning_rate"),
+        ("{models: {cloud: }, methods: {a: {learning_rate: 7}}, steps: 10}", "within .* not 7"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, message: str) -> None:

@@ -44,7 +44,7 @@ def test_many_workers_do_not_shorten_a_run() -> None:
 def test_where_there_is_no_terminal_a_line_tells_of_each_run(
     small: Experiment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bad = Method("bad", "rql", {"alpha": 7}, label="bad")
+    bad = Method("bad", "rql", {"learning_rate": 7}, label="bad")
     mixed = msgspec.structs.replace(small, methods=(*small.methods[:1], bad), seeds=(0,))
     with Display() as watch:
         run_experiments([mixed], tmp_path, watch=watch, workers=1)

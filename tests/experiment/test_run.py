@@ -50,7 +50,7 @@ def test_record_has_what_is_needed_to_repeat_it(small: Experiment, tmp_path: Pat
     run, model = next(small.runs()), small.model.make()
     record = execute(run, model, Files(tmp_path, run))
     assert record is not None
-    assert record.config["settings"]["alpha"] == 0.02
+    assert record.config["settings"]["learning_rate"] == 0.02
     assert record.model["fingerprint"] == model.fingerprint
     assert {"python", "recurl", "numpy"} <= set(record.versions)
     assert record.machine["cores"] >= 1

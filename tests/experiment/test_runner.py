@@ -50,7 +50,7 @@ def test_an_interrupted_command_continues(small: Experiment, tmp_path: Path) -> 
 
 
 def test_a_failing_run_is_recorded_and_the_others_go_on(small: Experiment, tmp_path: Path) -> None:
-    bad = Method("bad", "rql", {"alpha": 7}, label="bad")
+    bad = Method("bad", "rql", {"learning_rate": 7}, label="bad")
     both = msgspec.structs.replace(small, methods=(bad, *small.methods[:1]))
     records = run_experiments([both], tmp_path)
     assert [record.failed for record in records] == [True, False, True, False]

@@ -38,7 +38,7 @@ CALL = {"event": "call", "exits": (2, 3)}
 def test_the_three_cases_by_hand() -> None:
     env = Script([(1, -1.0, False, CALL), (2, -2.0, False, {"event": "return", "exit": 0}),
                   (9, -4.0, True, {"event": None})], n=1)  # fmt: skip
-    learner = recurl.RecursiveQLearning(env, step_size=1.0, quantum=0.0)
+    learner = recurl.RecursiveQLearning(env, learning_rate=1.0, quantum=0.0)
     learner.learn(9)
     arrays = learner.engine.arrays()
     table = dict(zip(arrays["row_vertex"].tolist(), arrays["q"].tolist(), strict=False))
@@ -52,7 +52,7 @@ def test_the_three_cases_by_hand() -> None:
 
 def test_a_run_may_end_inside_a_call() -> None:
     env = Script([(1, -1.0, False, CALL), (9, -4.0, True, {"event": None})], n=1)
-    learner = recurl.RecursiveQLearning(env, step_size=1.0).learn(20)
+    learner = recurl.RecursiveQLearning(env, learning_rate=1.0).learn(20)
     arrays = learner.engine.arrays()
     start = arrays["q"][(arrays["row_context"] == 0) & (arrays["row_vertex"] == 0)]
     assert start[0] == pytest.approx(-5.0)
@@ -98,7 +98,7 @@ def test_environments_by_id_make_their_own_test_environment() -> None:
 
 def test_memory_has_a_limit() -> None:
     env = recurl.ModelEnv(recurl.zoo.stack_matters())
-    learner = recurl.RecursiveQLearning(env, quantum=0.0, memory=100_000)
+    learner = recurl.RecursiveQLearning(env, preset="paper", quantum=0.0, memory=100_000)
     with pytest.raises(LimitError, match="quantum"):
         learner.learn(100_000)
     assert learner.engine.n_contexts > 10

@@ -62,9 +62,9 @@ def compare(kernel: ModelEngine, loop: ForeignEngine, vertex_of: dict[int, int])
     "given",
     [
         {},
-        {"step_size": 0.02, "exploration": recurl.schedules.power(0.5)},
+        {"learning_rate": 0.02, "exploration": recurl.schedules.power(0.5)},
         {"preset": "swift", "inherit": 0},
-        {"initial_value": 5.0, "step_size": recurl.schedules.exponential(0.5, 1000, 0.1)},
+        {"initial_value": 5.0, "learning_rate": recurl.schedules.exponential(0.5, 1000, 0.1)},
     ],
 )
 @pytest.mark.parametrize("name", ["cloud", "gambler", "stack_matters", "spelunking", "and_or"])

@@ -46,7 +46,7 @@ def q_of(one: ModelEngine, vertex: str, context: int) -> list[float]:
 
 
 def test_the_rule_by_hand() -> None:
-    one = engine(tree(), step_size=1.0, exploration=0.0)
+    one = engine(tree(), learning_rate=1.0, exploration=0.0)
     one.advance(3)  # go, cheap, on: nothing is known of any exit, so B runs in context 1
     assert one.table.exit_values(1).tolist() == [0.0, 0.0]
     assert q_of(one, "A.in", 0) == [-1.0]
@@ -60,7 +60,7 @@ def test_the_rule_by_hand() -> None:
 
 
 def test_it_finds_what_each_exit_is_worth() -> None:
-    one = engine(tree(), step_size=1.0, exploration=0.5)
+    one = engine(tree(), learning_rate=1.0, exploration=0.5)
     one.advance(1000)
     context = one.n_contexts - 1
     assert one.table.exit_values(context).tolist() == [0.0, 7.0]
@@ -77,7 +77,7 @@ def test_the_run_stops_between_steps_and_counts_them() -> None:
 
 def test_sums_of_rewards_are_those_of_the_episodes() -> None:
     """Without luck every episode of this policy pays -8."""
-    one = engine(recurl.zoo.cloud(), exploration=0.0, step_size=0.0)
+    one = engine(recurl.zoo.cloud(), exploration=0.0, learning_rate=0.0)
     one.advance(50)
     assert one.training_mean() == -8.0
     assert np.isnan(one.training_mean())
@@ -85,7 +85,7 @@ def test_sums_of_rewards_are_those_of_the_episodes() -> None:
 
 def test_outcomes_are_as_frequent_as_the_model_says() -> None:
     """S calls itself with probability 0.4 by its second action, counted by what calls visit."""
-    one = engine(recurl.zoo.cloud(), exploration=1.0, step_size=0.0)
+    one = engine(recurl.zoo.cloud(), exploration=1.0, learning_rate=0.0)
     one.advance(200_000)
     again = one.visits(one.model.find("S.b5.u4"), 1)
     fast = one.table.contexts.visits[
@@ -154,7 +154,7 @@ class Plain:
         key = (self.context, self.vertex, action)
         goal, ended = self.goal(i)
         self.visits[key] = self.visits.get(key, 0) + 1
-        row[action] += self.s.step_size(self.count, self.visits[key]) * (goal - row[action])
+        row[action] += self.s.learning_rate(self.count, self.visits[key]) * (goal - row[action])
         self.count += 1
         self.length += 1
         if ended or self.length == self.s.episode_limit:

@@ -5,10 +5,11 @@ import pickle  # noqa: TID251  # what other processes are sent
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 
 import recurl
-from recurl.errors import LimitError
+from recurl.errors import LimitError, ProtocolError
 from recurl.learn.learner import Learner
 
 
@@ -73,3 +74,19 @@ def test_a_learner_takes_its_environment_along() -> None:
     other = copy.deepcopy(learner)
     assert other.engine.env is not learner.engine.env
     assert other.learn(100).steps == 600
+
+
+@pytest.mark.parametrize("kind", [recurl.RecursiveQLearning, recurl.DQN])
+def test_what_is_neither_model_nor_environment_is_refused(kind: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"a model or .*, not 'cloud': recurl\.zoo\.make\('cloud'\)"
+    ):
+        kind("cloud")
+    with pytest.raises(TypeError, match=f"{kind.__name__} takes a model or .*, not a list"):
+        kind([])
+
+
+def test_a_table_takes_one_environment() -> None:
+    envs = gym.make_vec("recurl/Cloud-v0", num_envs=2, vectorization_mode="sync")
+    with pytest.raises(ProtocolError, match="not in a vector environment: learn_many"):
+        recurl.RecursiveQLearning(envs)  # type: ignore[arg-type]

@@ -40,7 +40,9 @@ def test_what_cannot_be_seen_is_refused() -> None:
 @pytest.mark.parametrize("kind", [recurl.QLearning, recurl.RecursiveQLearning])
 def test_lookalikes_have_the_same_values(kind: type[recurl.QLearning]) -> None:
     model = recurl.zoo.spelunking()
-    learner = kind(model, observation="features", step_size=0.2, episode_limit=200).learn(20_000)
+    learner = kind(model, observation="features", learning_rate=0.2, episode_limit=200).learn(
+        20_000
+    )
     entry, node = "level0.r0c2", "level0.r0c2@r0c2"
     values = learner.q_values(entry)
     assert values is not None

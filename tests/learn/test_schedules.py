@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recurl.experiment.options import read_schedule
 from recurl.learn import schedules
 from recurl.learn.schedules import constant, exponential, harmonic, linear, power
 
@@ -44,3 +45,21 @@ def test_as_schedule_and_text() -> None:
     assert schedules.as_schedule(power(0.7)) == power(0.7)
     assert str(constant(0.25)) == "0.25"
     assert str(power(0.75)) == "power(1, 0, 0, 0.75)"
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        schedules.constant(0.1),
+        schedules.linear(1, 0.1, 30_000),
+        schedules.exponential(1, 1000),
+        schedules.exponential(1, 1000, 0.15),
+        schedules.harmonic(offset=10),
+        schedules.power(0.75),
+        schedules.power(0.5, 0.9, 3, last=0.01),
+    ],
+)
+def test_a_schedule_is_shown_as_it_is_made(schedule: schedules.Schedule) -> None:
+    name, _, arguments = repr(schedule).partition("(")
+    made = read_schedule(name, arguments.removesuffix(")"))
+    assert made == schedule

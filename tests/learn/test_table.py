@@ -54,7 +54,7 @@ def test_values_that_explode_are_reported() -> None:
     builder.box("b", "A").box("c", "A")
     builder.at("in").action("go", reward=1).to("b", "3/4").to("out", "1/4")
     builder.at("b.out").action("on").to("c").at("c.out").action("up").to("out")
-    learner = recurl.RecursiveQLearning(builder.build(), step_size=0.2, episode_limit=1000)
+    learner = recurl.RecursiveQLearning(builder.build(), learning_rate=0.2, episode_limit=1000)
     with pytest.raises(LimitError, match="finite"):
         learner.learn(10_000_000)
 
@@ -63,7 +63,7 @@ def test_a_deep_stack_is_no_recursion_error() -> None:
     builder = recurl.Builder("deep").component("A", entries="in", exits="out").box("b", "A")
     builder.at("in").action("go", reward=-1).to("b", "99999/100000").to("out", "1/100000")
     builder.at("b.out").action("up").to("out")
-    learner = recurl.RecursiveQLearning(builder.build(), step_size=0.001).learn(1_000_000)
+    learner = recurl.RecursiveQLearning(builder.build(), learning_rate=0.001).learn(1_000_000)
     assert len(learner.engine.run.boxes) >= 2**14  # type: ignore[union-attr]
     small = recurl.RecursiveQLearning(builder.build(), memory=20_000)
     with pytest.raises(LimitError, match="calls deep"):

@@ -15,7 +15,7 @@ from recurl.learn.tabular import TabularLearner
 from recurl.policy import Policy
 
 SEEDS = range(10)
-PAPER = {"step_size": 0.02, "exploration": 0.1, "quantum": 0.001, "episode_limit": 200}
+PAPER = {"preset": "paper", "learning_rate": 0.02, "quantum": 0.001, "episode_limit": 200}
 SWIFT = {"preset": "swift", "episode_limit": 200}
 
 
@@ -99,12 +99,13 @@ def test_robbins_monro_converges(model: recurl.RMDP, seed: int) -> None:
     learner = recurl.RecursiveQLearning(
         model,
         seed=seed,
-        step_size=harmonic(offset=2),
+        preset="paper",
+        learning_rate=harmonic(offset=2),
         exploration=1.0,
         initial_value=-20.0,
         episode_limit=50,
     )
-    assert learner.settings.step_size.robbins_monro
+    assert learner.settings.learning_rate.robbins_monro
     gaps = [distance(learner.learn(n), exact, seen) for n in (50_000, 450_000, 4_500_000)]
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] < 0.01
@@ -115,7 +116,7 @@ def test_the_swift_preset_is_twice_as_fast_on_spelunking(seed: int) -> None:
     model = recurl.zoo.spelunking(0.5, -2, -5)
     best = optimum(model)
     paper = recurl.RecursiveQLearning(
-        model, seed=seed, step_size=0.2, exploration=0.1, episode_limit=200
+        model, seed=seed, preset="paper", learning_rate=0.2, episode_limit=200
     )
     slow = first(watched(paper, 100_000, 2000) > best * 1.05, 2000)
     learner = recurl.RecursiveQLearning(model, seed=seed, **SWIFT)
@@ -129,7 +130,7 @@ def test_the_swift_preset_is_twice_as_fast_on_spelunking(seed: int) -> None:
 def test_step_size_one_is_exact_on_deterministic_models(seed: int) -> None:
     model = recurl.zoo.random_model(seed, 4, 12, kind="deterministic")
     learner = recurl.RecursiveQLearning(
-        model, seed=seed, step_size=1.0, exploration=1.0, quantum=0.0, episode_limit=1000
+        model, seed=seed, learning_rate=1.0, exploration=1.0, quantum=0.0, episode_limit=1000
     ).learn(2_000_000)
     assert recurl.evaluate(learner.policy()).value == pytest.approx(optimum(model), abs=1e-9)
 
@@ -150,7 +151,7 @@ def test_flat_q_learning_fails_in_the_cave(seed: int) -> None:
     flat = recurl.QLearning(
         envs[0],
         seed=seed,
-        step_size=0.2,
+        learning_rate=0.2,
         exploration=0.1,
         episode_limit=200,
         evaluation_env=envs[1],
@@ -183,7 +184,7 @@ def test_a_cut_episode_bootstraps() -> None:
     builder.at("in").action("go").to("wait")
     builder.at("wait").action("stay", reward=-1).to("wait", "99/100").to("out", "1/100")
     model = builder.build()
-    learner = recurl.RecursiveQLearning(model, step_size=harmonic(offset=1000), episode_limit=3)
+    learner = recurl.RecursiveQLearning(model, learning_rate=harmonic(offset=1000), episode_limit=3)
     learner.learn(3_000_000)
     found = learner.q_values("A.wait")
     assert found is not None
@@ -206,7 +207,7 @@ def test_an_endless_policy_meets_the_limit_and_is_reported() -> None:
 def test_optimism_makes_it_try_everything() -> None:
     model = recurl.zoo.stack_matters()
     learner = recurl.RecursiveQLearning(
-        model, exploration=0.0, initial_value=2.0, step_size=0.2
+        model, exploration=0.0, initial_value=2.0, learning_rate=0.2
     ).learn(20_000)
     found = learner.engine.arrays()["visits"]
     begin = learner.engine.table.contexts.block[1]  # type: ignore[union-attr]
@@ -258,4 +259,4 @@ def test_wrong_settings_are_named() -> None:
     with pytest.raises(ValueError, match="quantum"):
         recurl.RecursiveQLearning(model, quantum=-1)
     with pytest.raises(ValueError, match="within"):
-        recurl.RecursiveQLearning(model, step_size=2.0)
+        recurl.RecursiveQLearning(model, learning_rate=2.0)

@@ -38,7 +38,7 @@ def test_cloud_is_completed_with_a_context() -> None:
 
 
 def test_cloud_learned_is_stackless_and_nearly_as_good() -> None:
-    completion = program_of(CLOUD, "T").learn(steps=200_000, step_size=0.02, episode_limit=200)
+    completion = program_of(CLOUD, "T").learn(steps=200_000, learning_rate=0.02, episode_limit=200)
     assert completion.value == pytest.approx(-5.3425, abs=0.02)
     assert completion.solution is None
 

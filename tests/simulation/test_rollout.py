@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from tests.definition import models
 
 import recurl
+from recurl.errors import UnknownNameError
 from recurl.model.rmdp import RMDP
 
 
@@ -170,12 +171,6 @@ def test_what_it_prints() -> None:
     assert recurl.simulate(model, policy, 1).standard_error == np.inf
 
 
-@pytest.mark.parametrize("wrong", [{"episodes": 0}, {"step_limit": 0}])
-def test_nothing_to_run_is_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="must be positive"):
-        recurl.simulate(recurl.zoo.cloud(), **wrong)
-
-
 def test_a_policy_for_another_model_is_refused() -> None:
     policy = recurl.Policy.uniform(recurl.zoo.gambler())
     with pytest.raises(ValueError, match="another model than cloud"):
@@ -188,3 +183,27 @@ def test_an_action_that_is_not_there_is_refused() -> None:
         recurl.simulate(model, lambda walk: "stop", 1)
     with pytest.raises(ValueError, match=r"T\.u1 has 2 actions, there is no number 2"):
         recurl.simulate(model, lambda walk: 2, 1)
+
+
+def test_policies_by_name_and_of_solutions() -> None:
+    model = recurl.zoo.cloud()
+    runs = recurl.simulate(model, "uniform", 50)
+    assert runs.returns.tolist() == recurl.simulate(model, episodes=50).returns.tolist()
+    solution = recurl.solve(model, epsilon=0.01)
+    runs = recurl.simulate(model, solution, 50)  # type: ignore[arg-type]
+    assert runs.returns.tolist() == recurl.simulate(model, solution.policy, 50).returns.tolist()
+    with pytest.raises(UnknownNameError, match="uniform"):
+        recurl.simulate(model, "unifrom")
+    with pytest.raises(TypeError, match=r"give learner\.policy\(\)"):
+        recurl.simulate(model, recurl.QLearning(model))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="not a int"):
+        recurl.simulate(model, 3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("episodes", 0), ("step_limit", 0), ("seed", -1), ("traces", -1), ("threads", -2)],
+)
+def test_values_out_of_range_are_refused_by_name(name: str, value: int) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must be at least"):
+        recurl.simulate(recurl.zoo.cloud(), **{name: value})  # type: ignore[arg-type]

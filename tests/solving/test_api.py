@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import recurl
@@ -64,3 +66,21 @@ def test_callback_and_progress_see_the_same(capsys: pytest.CaptureFixture[str]) 
         progress=True,
     )
     assert seen[-1] == (solution.lower, solution.upper)
+
+
+def test_what_is_no_model_is_answered_with_where_to_get_one() -> None:
+    for function in (recurl.solve, recurl.analyse, recurl.termination, recurl.simulate):
+        with pytest.raises(TypeError, match=r"takes a model, .* recurl\.zoo\.make\('cloud'\)"):
+            function("cloud")
+    with pytest.raises(TypeError, match=r"solve takes a model .*not a Policy: take its \.model"):
+        recurl.solve(recurl.Policy.uniform(recurl.zoo.cloud()))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="ModelEnv takes a model"):
+        recurl.ModelEnv(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [0, -1e-3, math.nan, math.inf])
+def test_a_width_that_is_none_is_refused(epsilon: float) -> None:
+    with pytest.raises(ValueError, match=r"^epsilon "):
+        recurl.solve(recurl.zoo.cloud(), epsilon=epsilon)
+    with pytest.raises(ValueError, match=r"^at_least "):
+        recurl.solve(recurl.zoo.cloud(), at_least=math.nan)

@@ -112,3 +112,22 @@ def test_a_hundred_thousand_vertices() -> None:
     runs = recurl.simulate(model, episodes=20_000, seed=1)
     assert abs(found.value - runs.mean) <= 5 * runs.standard_error
     assert found.upper - found.lower < 1e-6
+
+
+def test_a_solution_stands_for_its_policy() -> None:
+    solution = recurl.solve(recurl.zoo.cloud(), epsilon=0.01)
+    assert solution.policy is not None
+    assert recurl.evaluate(solution).value == recurl.evaluate(solution.policy).value
+
+
+def test_what_is_no_policy_is_answered_with_what_is() -> None:
+    model = recurl.zoo.cloud()
+    with pytest.raises(TypeError, match=r"not a RMDP: give Policy\.uniform"):
+        recurl.evaluate(model)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"not a QLearning: give learner\.policy\(\)"):
+        recurl.evaluate(recurl.QLearning(model))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="evaluate takes a policy or a solution, not a str"):
+        recurl.evaluate("cloud")  # type: ignore[arg-type]
+    bare = recurl.Solution(model, recurl.Question(), 0.0, 1.0, "guessing")
+    with pytest.raises(ValueError, match="has no policy"):
+        recurl.evaluate(bare)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   recurl learn cloud --steps 1e6 --seeds 10 --out runs/cloud
-  recurl learn cloud --algorithm q --step-size 0.02 --steps 1e5 --out runs/flat
+  recurl learn cloud --algorithm q --learning-rate 0.02 --steps 1e5 --out runs/flat
   recurl learn palindrome --algorithm deep-rql --steps 5e4 --out runs/deep --tensorboard runs/tb
   recurl learn cloud --steps 2e6 --out runs/cloud --resume
 """
@@ -45,7 +45,7 @@ def learn(
     seeds: Annotated[int, count("How many runs, with seeds 0, 1, ...", most=100_000)] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
     preset: Annotated[str, typer.Option(help="'paper' or 'swift'.")] = "swift",
-    step_size: Annotated[float | None, real("Constant step size.", above=0)] = None,
+    learning_rate: Annotated[float | None, real("Constant learning rate.", above=0, most=1)] = None,
     exploration: Annotated[float | None, real("Rate of exploration.", least=0, most=1)] = None,
     quantum: Annotated[float | None, real("Rounding of exit values.", least=0)] = None,
     episode_limit: Annotated[int, count("Steps after which episodes are cut.")] = 1000,
@@ -68,7 +68,7 @@ def learn(
     found = read_model(model, parameters)
     settings = {
         "preset": preset,
-        "learning_rate" if algorithm in runs.DEEP else "step_size": step_size,
+        "learning_rate": learning_rate,
         "exploration": exploration,
         "episode_limit": episode_limit,
         "evaluate_every": evaluate_every,

@@ -13,6 +13,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from recurl.env.encoding import encoding
 from recurl.env.rendering import render_walk
 from recurl.errors import UnknownNameError
+from recurl.model.rmdp import require_model
 from recurl.simulation.walk import Step, Walk
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class ModelEnv(gym.Env[Any, Any]):
         *,
         masked: str = "wrap",
     ) -> None:
+        require_model(model, "ModelEnv")
         if masked not in _MASKED:
             raise UnknownNameError("way to treat masked actions", masked, _MASKED)
         if render_mode not in (None, *self.metadata["render_modes"]):

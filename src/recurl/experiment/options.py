@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from recurl.errors import UnknownNameError
+from recurl.errors import UnknownNameError, UnknownSettingError
 from recurl.learn import schedules
+from recurl.learn.settings import DEFAULT_PRESET
 
 if TYPE_CHECKING:
     from recurl.experiment.settings import Run
     from recurl.learn.learner import Learner
     from recurl.model.rmdp import RMDP
-
-TABULAR = {"alpha": "step_size", "epsilon": "exploration", "quantise": "quantum"}
-DEEP = {"alpha": "learning_rate", "epsilon": "exploration"}
-"""The paper's spelling of settings, and the learners' own."""
 
 SCHEDULES = {
     "constant": schedules.constant,
@@ -28,8 +24,8 @@ SCHEDULES = {
 _CALL = re.compile(r"(\w+)\((.*)\)")
 
 
-def algorithms() -> dict[str, tuple[str, dict[str, str]]]:
-    """Every algorithm: the module and class that it stands for, and the paper's spellings.
+def algorithms() -> dict[str, str]:
+    """Every algorithm, with the module and class that it stands for.
 
     Example:
         >>> sorted(algorithms())
@@ -37,10 +33,10 @@ def algorithms() -> dict[str, tuple[str, dict[str, str]]]:
     """
     tabular, deep = "recurl.learn.tabular", "recurl.learn.deep.learner"
     return {
-        "rql": (f"{tabular}:RecursiveQLearning", TABULAR),
-        "q": (f"{tabular}:QLearning", TABULAR),
-        "deep-rql": (f"{deep}:DeepRecursiveQLearning", DEEP),
-        "dqn": (f"{deep}:DQN", DEEP),
+        "rql": f"{tabular}:RecursiveQLearning",
+        "q": f"{tabular}:QLearning",
+        "deep-rql": f"{deep}:DeepRecursiveQLearning",
+        "dqn": f"{deep}:DQN",
     }
 
 
@@ -55,7 +51,7 @@ def learner_class(algorithm: str) -> type[Learner]:
 
     if algorithm not in algorithms():
         raise UnknownNameError("algorithm", algorithm, algorithms())
-    module, _, name = algorithms()[algorithm][0].partition(":")
+    module, _, name = algorithms()[algorithm].partition(":")
     found: type[Learner] = getattr(importlib.import_module(module), name)
     return found
 
@@ -64,46 +60,52 @@ def make_learner(run: Run, model: RMDP) -> Learner:
     """The learner of a run, before its first step.
 
     Raises:
-        UnknownNameError: A setting is unknown.
+        UnknownSettingError: A setting is unknown.
         ValueError: A setting has a wrong value.
     """
     check_settings(run.method.algorithm, run.settings)
     make: Any = learner_class(run.method.algorithm)
-    options = learner_options(run.method.algorithm, run.settings)
+    options = learner_options(run.settings)
     learner: Learner = make(model, seed=run.seed, **options)
     return learner
 
 
-def check_settings(algorithm: str, settings: Iterable[str]) -> None:
-    """Refuse names that are no settings of an algorithm.
+def check_settings(algorithm: str, settings: dict[str, Any]) -> None:
+    """Refuse settings that an algorithm does not have, and values that they cannot take.
+
+    Raises:
+        UnknownSettingError: A setting is unknown.
+        ValueError: A value is out of range.
 
     Example:
-        >>> check_settings("rql", ["alpha", "preset"])
-        >>> check_settings("rql", ["alhpa"])
+        >>> check_settings("rql", {"learning_rate": 0.1, "preset": "paper"})
+        >>> check_settings("rql", {"alpha": 0.1})
         Traceback (most recent call last):
-        recurl.errors.UnknownNameError: Unknown setting of rql 'alhpa'. Did you mean 'alpha'? ...
+        recurl.errors.UnknownSettingError: rql has no setting 'alpha': did you mean
+        learning_rate? Known: ...
     """
-    spelling = algorithms()[algorithm][1]
-    fields = set(learner_class(algorithm).settings_type.__struct_fields__)
-    known = (fields | set(spelling) | {"preset"}) - {"seed"}
+    known = {*learner_class(algorithm).settings_type.__struct_fields__, "preset"} - {"seed"}
     for name in settings:
         if name not in known:
-            raise UnknownNameError(f"setting of {algorithm}", name, known)
+            raise UnknownSettingError(algorithm, name, known)
+    options = learner_options(settings)
+    learner_class(algorithm).make_settings(options.pop("preset", DEFAULT_PRESET), options)
 
 
-def learner_options(algorithm: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings under the learner's own names, texts of schedules read.
+def learner_options(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with texts of schedules read.
 
     Example:
-        >>> learner_options("rql", {"alpha": 0.02, "quantise": 0.001})
-        {'step_size': 0.02, 'quantum': 0.001}
+        >>> learner_options({"learning_rate": "harmonic(offset=10)", "quantum": 0.001})
+        {'learning_rate': power(1, offset=10), 'quantum': 0.001}
     """
-    spelling = algorithms()[algorithm][1]
-    return {spelling.get(name, name): _value(value) for name, value in settings.items()}
+    return {name: _value(value) for name, value in settings.items()}
 
 
 def preset_settings(algorithm: str, name: str | None) -> dict[str, Any]:
     """What a preset of an algorithm stands for, in texts and numbers; nothing if it is unknown.
+
+    The default preset is meant if there is no name.
 
     Example:
         >>> preset_settings("rql", "swift")["exploration"]
@@ -111,11 +113,9 @@ def preset_settings(algorithm: str, name: str | None) -> dict[str, Any]:
     """
     import importlib
 
-    if not name:
-        return {}
     # The presets of a learner stand beside its settings.
     module = importlib.import_module(learner_class(algorithm).settings_type.__module__)
-    chosen = module.PRESETS.get(name, {})
+    chosen = module.PRESETS.get(name or DEFAULT_PRESET, {})
     return {key: value if _is_plain(value) else str(value) for key, value in chosen.items()}
 
 

@@ -32,9 +32,10 @@ CLOUD = Experiment(
     steps=100_000,
     seeds=tuple(range(SEEDS)),
     settings={
-        "alpha": 0.02,
-        "epsilon": 0.1,
-        "quantise": 0.001,
+        "preset": "paper",
+        "learning_rate": 0.02,
+        "exploration": 0.1,
+        "quantum": 0.001,
         "episode_limit": 200,
         "evaluate_every": 100,
         "evaluate_episodes": 100,
@@ -51,8 +52,9 @@ SPELUNKING = Experiment(
     steps=200_000,
     seeds=tuple(range(SEEDS)),
     settings={
-        "alpha": 0.2,
-        "epsilon": 0.1,
+        "preset": "paper",
+        "learning_rate": 0.2,
+        "exploration": 0.1,
         # A state is (level, cell, gear, landing cell): an entry or a return port is not told apart
         # from a node of the same state, which a flat learner could otherwise profit from.
         "observation": "features",
@@ -71,8 +73,9 @@ PALINDROME = Experiment(
     steps=300_000,
     seeds=tuple(range(SEEDS)),
     settings={
-        "alpha": 0.0005,
-        "epsilon": "linear(1, 0.1, 30_000)",
+        "preset": "paper",
+        "learning_rate": 0.0005,
+        "exploration": "linear(1, 0.1, 30_000)",
         "buffer": 20_000,
         "warm_up": 1_000,
         "batch": 256,

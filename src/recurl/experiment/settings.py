@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
 
 Options = dict[str, Any]
-"""Settings of a learner by name, in the paper's spelling or the learner's own."""
+"""Settings of a learner by name."""
 
 
 class ModelChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

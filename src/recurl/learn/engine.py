@@ -55,7 +55,7 @@ def world_of(t: Tables, row: Ints) -> World:
 def rule_of(settings: Settings, flat: bool) -> Rule:
     """What the kernels need of the settings."""
     return Rule(
-        step_size=settings.step_size,
+        step_size=settings.learning_rate,
         exploration=settings.exploration,
         quantum=float(settings.quantum),
         grain=settings.grain,

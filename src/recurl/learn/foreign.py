@@ -50,6 +50,11 @@ class ForeignEngine:
         evaluation_env: gym.Env[Any, Any] | None = None,
         random: np.ndarray | None = None,
     ) -> None:
+        if isinstance(env, gym.vector.VectorEnv):
+            raise ProtocolError(
+                "a table learns in one environment, not in a vector environment: learn_many runs "
+                "many seeds, DeepRecursiveQLearning and DQN take vector environments"
+            )
         if not isinstance(env.action_space, spaces.Discrete):
             raise ProtocolError(f"tabular learning needs Discrete actions, not {env.action_space}")
         self.env, self.settings, self.flat = env, settings, flat

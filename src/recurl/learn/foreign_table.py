@@ -289,7 +289,7 @@ _GROWING = (
 def _new_notes(settings: Settings, flat: bool, width: int, random: np.ndarray) -> Notes:
     numbers = np.array(
         [
-            *settings.step_size,
+            *settings.learning_rate,
             *settings.exploration,
             settings.quantum,
             settings.grain,

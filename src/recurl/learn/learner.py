@@ -89,12 +89,24 @@ class Engine(Protocol):
         """Go back to where a checkpoint was made."""
 
 
+def require_env(value: Any, caller: str) -> None:
+    """Refuse what is not an environment, where a model or an environment is wanted."""
+    if hasattr(value, "step") and hasattr(value, "reset"):
+        return
+    ways = f": recurl.zoo.make({value!r}), or gymnasium.make({value!r})"
+    fix = ways if isinstance(value, str) else ""
+    found = repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
+    raise TypeError(f"{caller} takes a model or a Gymnasium environment, not {found}{fix}")
+
+
 class Learner(ABC):
     """A learner: settings, an engine that does the work, and the curve of its tests."""
 
     flat: bool
     kind: str
     settings_type: type[Any]
+    make_settings: Callable[[str, dict[str, Any]], Any]
+    """From a preset and what is given to settings."""
     chunk = 250_000
     """Steps between looks at the clock, the keyboard and the callback, where nothing is tested."""
 

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 CONSTANT, LINEAR, EXPONENTIAL, POWER = 0, 1, 2, 3
 _NAMES = ("constant", "linear", "exponential", "power")
 
@@ -51,6 +53,19 @@ class Schedule(NamedTuple):
             return f"{self.first:g}"
         numbers = ", ".join(f"{x:g}" for x in self[1:])
         return f"{_NAMES[self.code]}({numbers})"
+
+    def __repr__(self) -> str:
+        first, last, scale = (f"{x:.12g}" for x in self[1:4])
+        if self.code == CONSTANT:
+            return f"constant({first})"
+        if self.code == LINEAR:
+            return f"linear({first}, {last}, {scale})"
+        below = "" if self.last == 0.0 else f", last={last}"
+        if self.code == EXPONENTIAL:
+            return f"exponential({first}, {scale}{below})"
+        begins = "" if self.first == 1.0 else f", {first}"
+        later = "" if self.scale == 0.0 else f", offset={scale}"
+        return f"power({self.omega:.12g}{begins}{later}{below})"
 
     @property
     def robbins_monro(self) -> bool:
@@ -118,13 +133,18 @@ def power(omega: float, first: float = 1.0, offset: float = 0.0, *, last: float 
 
 def as_schedule(value: Schedule | float) -> Schedule:
     """A number stands for a constant."""
-    return value if isinstance(value, Schedule) else constant(value)
+    if isinstance(value, Schedule):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"must be a number or a schedule of recurl.schedules, not {value!r}")
+    return constant(float(value))
 
 
 def _checked(schedule: Schedule, least_scale: float = 1e-300) -> Schedule:
     _, first, last, scale, _ = schedule
     if not (0 <= first <= 1 and 0 <= last <= 1):
-        raise ValueError(f"a schedule stays within [0, 1]: got {first} and {last}")
+        both = f"{first:g}" if first == last else f"{first:g} and {last:g}"
+        raise ValueError(f"rates must lie within [0, 1], not {both}")
     if not least_scale <= scale < float("inf"):
         raise ValueError(f"steps, half-life and offset must be positive, not {scale}")
     return Schedule(schedule.code, *map(float, schedule[1:]))

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any, ParamSpec
 
 import msgspec
+import numpy as np
 
-from recurl.errors import UnknownNameError
+from recurl.errors import UnknownNameError, UnknownSettingError
 from recurl.learn.looks import OBSERVATIONS
 from recurl.learn.schedules import Schedule, as_schedule, constant, harmonic
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that a tabular run depends on, beside the model or environment.
 
     Attributes:
-        step_size: Schedule of the step size.
+        learning_rate: Schedule of the step size: how far a value moves towards its target.
         exploration: Schedule of the probability to take any action.
         quantum: Step to which normalised exit values are rounded; 0 keeps them as they are.
         observation: How a table tells the vertices of a model apart: by their ``"index"``, or by
@@ -36,7 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         memory: Most bytes of the table; a share of the free memory if None.
     """
 
-    step_size: Schedule = constant(0.1)
+    learning_rate: Schedule = constant(0.1)
     exploration: Schedule = constant(0.1)
     quantum: float = 0.001
     grain: int = 0
@@ -54,14 +59,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.observation not in OBSERVATIONS:
             raise UnknownNameError("observation", self.observation, OBSERVATIONS)
-        if not self.quantum >= 0:
-            raise ValueError(f"quantum must not be negative, not {self.quantum}")
-        if self.episode_limit is not None and self.episode_limit < 1:
-            raise ValueError(f"episode_limit must be positive or None, not {self.episode_limit}")
-        if min(self.seed, self.grain, self.replay, self.inherit, self.evaluate_every) < 0:
-            raise ValueError("seed, grain, replay, inherit and evaluate_every must not be negative")
-        if self.evaluate_episodes < 1:
-            raise ValueError(f"evaluate_episodes must be positive, not {self.evaluate_episodes}")
+        demand_whole(self, 0, "seed", "grain", "replay", "inherit", "evaluate_every")
+        demand_whole(self, 1, "evaluate_episodes", "episode_limit", "evaluate_limit", "memory")
+        demand(0 <= self.quantum < math.inf, "quantum", "at least 0 and finite", self.quantum)
+        value = self.initial_value
+        demand(math.isfinite(value), "initial_value", "a finite number", value)
 
     @property
     def test_limit(self) -> int:
@@ -70,9 +72,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {"step_size": constant(0.1), "exploration": constant(0.1)},
+    "paper": {"learning_rate": constant(0.1), "exploration": constant(0.1)},
     "swift": {
-        "step_size": harmonic(offset=10),
+        "learning_rate": harmonic(offset=10),
         "exploration": constant(0.1),
         "grain": 32,
         "replay": 8,
@@ -82,16 +84,86 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Settings by name; see docs/learning.md for what they were measured to do."""
 
 
+DEFAULT_PRESET = "swift"
+"""The preset of all learners, in Python, in experiment files and on the command line."""
+
+
 def make_settings(preset: str, given: dict[str, Any]) -> Settings:
     """The settings of a preset, with those that are given (not None) in place of its own.
 
     Example:
-        >>> make_settings("paper", {"step_size": 0.02, "quantum": None}).step_size
-        Schedule(code=0, first=0.02, last=0.02, scale=1.0, omega=1.0)
+        >>> make_settings("paper", {"learning_rate": 0.02, "quantum": None}).learning_rate
+        constant(0.02)
     """
-    if preset not in PRESETS:
-        raise UnknownNameError("preset", preset, PRESETS)
-    chosen = {**PRESETS[preset], **{k: v for k, v in given.items() if v is not None}}
-    for name in ("step_size", "exploration"):
-        chosen[name] = as_schedule(chosen[name])
-    return Settings(**chosen)
+    return Settings(**chosen_settings(Settings, PRESETS, preset, given))
+
+
+def chosen_settings(
+    kind: type[Any], presets: dict[str, dict[str, Any]], preset: str, given: dict[str, Any]
+) -> dict[str, Any]:
+    """A preset's settings and those given (not None), rates as schedules, 2e2 as 200 if need be.
+
+    Raises:
+        UnknownNameError: There is no such preset.
+        ValueError: A rate is out of range; the message names it.
+    """
+    if preset not in presets:
+        raise UnknownNameError("preset", preset, presets)
+    chosen = {**presets[preset], **{k: v for k, v in given.items() if v is not None}}
+    for name in ("learning_rate", "exploration"):
+        if name in chosen:
+            try:
+                chosen[name] = as_schedule(chosen[name])
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{name}: {error}") from None
+    for name, value in chosen.items():
+        number = isinstance(value, float | np.integer) and value == value // 1
+        if number and "int" in kind.__annotations__.get(name, ""):
+            chosen[name] = int(value)
+    return chosen
+
+
+def demand(holds: bool, name: str, wanted: str, got: object) -> None:
+    """Refuse the value of a setting unless something holds."""
+    if not holds:
+        raise ValueError(f"{name} must be {wanted}, not {got!r}")
+
+
+def demand_whole(settings: Any, least: int, *names: str) -> None:
+    """Refuse settings that are neither None nor whole numbers from a least one on."""
+    for name in names:
+        value = getattr(settings, name)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        fits = value is None or (whole and value >= least)
+        demand(fits, name, f"a whole number, at least {least}", value)
+
+
+P = ParamSpec("P")
+
+
+def with_defaults(defaults: Any) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Decorates the constructor of a learner whose settings are None where a preset has them.
+
+    Its signature shows the defaults, and unknown settings are answered with the one that is meant.
+
+    Args:
+        defaults: The settings of the default preset.
+    """
+
+    def decorate(init: Callable[P, None]) -> Callable[P, None]:
+        signature = inspect.signature(init)
+        known = signature.parameters
+
+        @functools.wraps(init)
+        def wrapped(*given: P.args, **named: P.kwargs) -> None:
+            for name in named:
+                if name not in known:
+                    settings = [key for key, p in known.items() if p.kind is p.KEYWORD_ONLY]
+                    raise UnknownSettingError(type(given[0]).__name__, name, settings)
+            init(*given, **named)
+
+        shown = [p.replace(default=getattr(defaults, p.name, p.default)) for p in known.values()]
+        wrapped.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+        return wrapped
+
+    return decorate

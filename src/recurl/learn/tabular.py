@@ -9,9 +9,9 @@ import numpy as np
 from recurl.learn.curve import Curve
 from recurl.learn.engine import ModelEngine
 from recurl.learn.foreign import ForeignEngine
-from recurl.learn.learner import Learner
+from recurl.learn.learner import Learner, require_env
 from recurl.learn.schedules import Schedule
-from recurl.learn.settings import Settings, make_settings
+from recurl.learn.settings import DEFAULT_PRESET, Settings, make_settings, with_defaults
 from recurl.model.rmdp import RMDP
 
 if TYPE_CHECKING:
@@ -26,13 +26,15 @@ class TabularLearner(Learner):
     """What both tabular learners do; see `RecursiveQLearning`."""
 
     settings_type = Settings
+    make_settings = staticmethod(make_settings)
 
+    @with_defaults(make_settings(DEFAULT_PRESET, {}))
     def __init__(
         self,
         model_or_env: RMDP | gym.Env[Any, Any],
         *,
-        preset: str = "paper",
-        step_size: Schedule | float | None = None,
+        preset: str = DEFAULT_PRESET,
+        learning_rate: Schedule | float | None = None,
         exploration: Schedule | float | None = None,
         quantum: float | None = None,
         grain: int | None = None,
@@ -64,6 +66,7 @@ class TabularLearner(Learner):
         if isinstance(model_or_env, RMDP):
             self.engine = ModelEngine(model_or_env, settings, self.flat)
         else:
+            require_env(model_or_env, type(self).__name__)
             self.engine = ForeignEngine(
                 model_or_env, settings, self.flat, evaluation_env=evaluation_env
             )
@@ -141,8 +144,9 @@ class RecursiveQLearning(TabularLearner):
 
     Args:
         model_or_env: A model, or a Gymnasium environment that keeps the recursive protocol.
-        preset: Named settings that the others override: ``"paper"`` or ``"swift"``.
-        step_size: A number or a schedule (see `recurl.schedules`).
+        preset: Named settings that the others override: ``"swift"``, or ``"paper"`` for those of
+            the published experiments. The defaults in the signature are those of ``"swift"``.
+        learning_rate: Step size alpha: a number or a schedule (see `recurl.schedules`).
         exploration: Probability to take any action instead of the best: a number or a schedule.
         quantum: Step to which normalised exit values are rounded; 0 for not at all.
         grain: Most steps of rounding from the worst exit to the best: where it takes more, the
@@ -163,7 +167,7 @@ class RecursiveQLearning(TabularLearner):
 
     Example:
         >>> import recurl
-        >>> learner = RecursiveQLearning(recurl.zoo.cloud(), preset="swift", episode_limit=200)
+        >>> learner = RecursiveQLearning(recurl.zoo.cloud(), episode_limit=200)
         >>> policy = learner.learn(20_000).policy()
         >>> policy.action_name("T.u1", policy.start[0])
         'divide'
@@ -182,7 +186,7 @@ class QLearning(TabularLearner):
 
     Example:
         >>> import recurl
-        >>> QLearning(recurl.zoo.cloud(), step_size=0.02, episode_limit=200).learn(1000)
+        >>> QLearning(recurl.zoo.cloud(), learning_rate=0.02, episode_limit=200).learn(1000)
         <QLearning: 1000 steps, ... episodes, 1 contexts>
     """
 

@@ -341,6 +341,27 @@ class RMDP:
         return {int(v): self.exact.start(int(v) - first) for v in self.tables.starts}
 
 
+def require_model(value: object, caller: str) -> None:
+    """Refuse what is not a model, and say where to get one.
+
+    Example:
+        >>> require_model("cloud", "solve")
+        Traceback (most recent call last):
+        TypeError: solve takes a model, not the text 'cloud': recurl.zoo.make('cloud') makes one of
+        the zoo, recurl.load('cloud') reads a file
+    """
+    if isinstance(value, RMDP):
+        return
+    if isinstance(value, str):
+        ways = (
+            f"recurl.zoo.make({value!r}) makes one of the zoo, recurl.load({value!r}) reads a file"
+        )
+        raise TypeError(f"{caller} takes a model, not the text {value!r}: {ways}")
+    found = type(value).__name__
+    fix = ": take its .model" if isinstance(getattr(value, "model", None), RMDP) else ""
+    raise TypeError(f"{caller} takes a model (recurl.RMDP), not a {found}{fix}")
+
+
 def _uniform(layout: Layout, component: int) -> Floats:
     entries = int(layout.n_entries[component]) if layout.n_components else 0
     return np.full(entries, 1 / max(entries, 1))

@@ -191,8 +191,8 @@ class Program:
         Args:
             learner: The class of a tabular learner, `RecursiveQLearning` if not given; or one that
                 was made before, on a `LiveWorld`.
-            settings: Passed on to the class: seed, step_size, exploration, ...; the preset is
-                ``"swift"`` if not given. The quantum should be no finer than the noise.
+            settings: Passed on to the class: seed, learning_rate, exploration, ...; the quantum
+                should be no finer than the noise.
 
         Example:
             >>> import recurl
@@ -209,8 +209,7 @@ class Program:
         from recurl.programs.live import Live, LiveWorld
 
         if not isinstance(learner, TabularLearner):
-            given = {"preset": "swift", **settings}
-            learner = (learner or RecursiveQLearning)(LiveWorld(), **given)
+            learner = (learner or RecursiveQLearning)(LiveWorld(), **settings)
         return Live(self, learner)
 
     def play(self, *arguments: Any, chooser: Chooser | None = None, seed: int = 0) -> Play:

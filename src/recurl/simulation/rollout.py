@@ -6,11 +6,13 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from recurl.errors import UnknownNameError
+from recurl.model.rmdp import require_model
 from recurl.policy import Policy
 from recurl.simulation.batches import share_out
 from recurl.simulation.chain import Chain, chain_of
@@ -71,7 +73,7 @@ class Simulation:
 
 def simulate(
     model: RMDP,
-    policy: Policy | Chooser | None = None,
+    policy: Policy | Chooser | str | None = None,
     episodes: int = 1000,
     *,
     seed: int = 0,
@@ -88,7 +90,8 @@ def simulate(
 
     Args:
         model: The model.
-        policy: A `Policy`, or a function from the walk to an action; uniform if not given.
+        policy: A `Policy`, something that has one (a solution), or a function from the walk to an
+            action; ``"uniform"``, as if not given, takes any action.
         episodes: How many episodes to run.
         seed: Seed of all randomness.
         step_limit: Steps after which an episode is cut and marked as truncated.
@@ -102,9 +105,13 @@ def simulate(
         >>> bool(abs(result.lengths.mean() - 3) < 0.1)  # 1 + 2 p over 1 - 2 p
         True
     """
-    if episodes < 1 or step_limit < 1:
-        raise ValueError(f"episodes and step_limit must be positive, not {episodes}, {step_limit}")
-    policy = Policy.uniform(model) if policy is None else policy
+    require_model(model, "simulate")
+    least = {"episodes": 1, "step_limit": 1, "seed": 0, "traces": 0, "threads": 1}
+    given = {"episodes": episodes, "step_limit": step_limit, "seed": seed, "traces": traces}
+    for name, value in (given | {"threads": threads or 1}).items():
+        if not value >= least[name]:
+            raise ValueError(f"{name} must be at least {least[name]}, not {value}")
+    policy = _policy_of(model, policy)
     if not isinstance(policy, Policy):
         return _slow(model, policy, episodes, seed=seed, step_limit=step_limit, traces=traces)
     if policy.model != model:
@@ -123,6 +130,22 @@ def simulate(
     share_out(batch, episodes, threads or os.cpu_count() or 1, callback=callback)
     kept = (_trace(model, chain, seed, i, step_limit) for i in range(min(traces, episodes)))
     return Simulation(*out, traces=tuple(kept))
+
+
+def _policy_of(model: RMDP, given: Any) -> Policy | Chooser:
+    """The policy or function that is meant."""
+    if given is None or isinstance(given, str):
+        if given not in (None, "uniform"):
+            raise UnknownNameError("policy", given, ["uniform"])
+        return Policy.uniform(model)
+    found: Any = getattr(given, "policy", given)
+    if isinstance(found, Policy) or (found is given and callable(given)):
+        return found
+    fix = ": give learner.policy()" if callable(found) else ""
+    raise TypeError(
+        f"simulate takes a policy, a function of the walk or 'uniform', not a "
+        f"{type(given).__name__}{fix}"
+    )
 
 
 def _trace(model: RMDP, chain: Chain, seed: int, episode: int, step_limit: int) -> Trace:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recurl.errors import UnknownNameError
+from recurl.model.rmdp import require_model
 from recurl.progress import Progress
 from recurl.solving.history import History
 from recurl.solving.question import Question
@@ -52,6 +54,7 @@ def solve(
         progress: Show a line with the rounds and the interval so far.
 
     Raises:
+        TypeError: It is not a model.
         UnknownNameError: No such method, objective or exit; the known ones are listed.
         NotProperError: Some policy does not end, and the optimum is not known to be infinite.
 
@@ -63,8 +66,11 @@ def solve(
         >>> solution.policy.action_name("S.u3")
         'reliable'
     """
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon is the width of an interval, not {epsilon}")
+    require_model(model, "solve")
+    if not 0 < epsilon < math.inf:
+        raise ValueError(f"epsilon is the width of an interval and must be positive, not {epsilon}")
+    if at_least is not None and math.isnan(at_least):
+        raise ValueError("at_least must be a number, not nan")
     question = question_of(model, of, objective)
     kernel = _solver(model, method)
     with Progress(f"solving {model.name}", shown=progress) as shown:

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recurl.model.rmdp import RMDP
+from recurl.policy import Policy
 from recurl.simulation.rollout import simulate
 from recurl.solving.depth import expected_depth
 from recurl.solving.exact_chain import ExactRows
 from recurl.solving.expectations import Expectations, expectations
 from recurl.solving.outward import float_above, float_below
 from recurl.solving.rows import rows_of_policy
+from recurl.solving.solution import Solution
 
 if TYPE_CHECKING:
     from recurl.model.tables import Floats
-    from recurl.policy import Policy
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -97,7 +99,9 @@ class Evaluation:
         return f" (within {width / 2:.1g})" if math.isfinite(width) and width > 0 else ""
 
 
-def evaluate(policy: Policy, *, exit_values: Sequence[float] | None = None) -> Evaluation:
+def evaluate(
+    policy: Policy | Solution, *, exit_values: Sequence[float] | None = None
+) -> Evaluation:
     """The expected total reward of a policy of any kind, and how its runs end.
 
     The model under the policy is a recursive Markov chain. The probabilities to leave by each exit
@@ -105,7 +109,7 @@ def evaluate(policy: Policy, *, exit_values: Sequence[float] | None = None) -> E
     ``sum_j P(en, j) P(ret_j, k)``: Newton's method. Given them, steps and rewards are linear.
 
     Args:
-        policy: A stackless policy, or one by context or by pieces.
+        policy: A stackless policy, or one by context or by pieces; of a solution, its policy.
         exit_values: What each exit of the start component is worth at the end; 0 if not given.
 
     Example:
@@ -115,6 +119,7 @@ def evaluate(policy: Policy, *, exit_values: Sequence[float] | None = None) -> E
         >>> round(recurl.evaluate(policy).value, 6)
         -6.0
     """
+    policy = _policy_of(policy)
     rows = rows_of_policy(policy)
     found = expectations(rows, exact=ExactRows(policy))
     names, worth = _exits(policy, exit_values)
@@ -206,6 +211,21 @@ def _between(value: float, lower: float, upper: float) -> float:
     if math.isinf(lower) or math.isinf(upper):
         return lower if lower == upper else math.nan
     return min(max(value, lower), upper)
+
+
+def _policy_of(given: Policy | Solution) -> Policy:
+    """A policy, or that of a solution."""
+    found = given.policy if isinstance(given, Solution) else given
+    if isinstance(found, Policy):
+        return found
+    if found is None:
+        raise ValueError("this solution has no policy to evaluate: no policy attains its bound")
+    fix = ""
+    if isinstance(found, RMDP):
+        fix = ": give Policy.uniform(model), Policy.stackless(model, {...}) or solve(model).policy"
+    elif callable(getattr(found, "policy", None)):
+        fix = ": give learner.policy()"
+    raise TypeError(f"evaluate takes a policy or a solution, not a {type(found).__name__}{fix}")
 
 
 def _exits(policy: Policy, exit_values: Sequence[float] | None) -> tuple[list[str], Floats]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from recurl.model.rmdp import require_model
 from recurl.model.tables import CALL, Floats, Tables
 from recurl.policy import RANDOM, Policy
 from recurl.solving.endless import endless_policy
@@ -96,6 +97,7 @@ def analyse(model: RMDP) -> Analysis:
         >>> recurl.analyse(recurl.zoo.gambler(p=0.6)).verdict
         'not proper'
     """
+    require_model(model, "analyse")
     rows = rows_of_model(model.tables)
     found = greatest_steps(rows)
     start = float(rows.start_prob @ found.values[rows.start])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.errors import ModelError, Problem
+from recurl.model.rmdp import require_model
 from recurl.model.tables import Floats, Ints
 from recurl.policy import Policy
 from recurl.solving.chains import leave_probabilities
@@ -53,6 +54,7 @@ def termination(model: RMDP, objective: str = "max") -> Solution:
         >>> round(termination(recurl.zoo.gambler(p=0.6)).value, 9)
         0.666666667
     """
+    require_model(model, "termination")
     begin = time.perf_counter()
     question = Question(objective, "none", (1.0,))
     if (model.tables.n_exits != 1).any():

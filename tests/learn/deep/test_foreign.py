@@ -23,6 +23,7 @@ from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.schedules import linear
 
 QUICK: dict[str, Any] = {
+    "preset": "paper",
     "hidden": (32, 32),
     "batch": 64,
     "buffer": 5_000,
@@ -34,6 +35,7 @@ QUICK: dict[str, Any] = {
     "evaluate_every": 0,
 }
 TINY: dict[str, Any] = {
+    "preset": "paper",
     "hidden": (8,),
     "batch": 8,
     "warm_up": 20,

@@ -16,6 +16,7 @@ from recurl.learn.many import learn_many
 from recurl.learn.schedules import linear
 
 QUICK: dict[str, Any] = {
+    "preset": "paper",
     "hidden": (32, 32),
     "batch": 64,
     "buffer": 5_000,
@@ -27,6 +28,7 @@ QUICK: dict[str, Any] = {
     "evaluate_every": 0,
 }
 TINY: dict[str, Any] = {
+    "preset": "paper",
     "hidden": (8,),
     "batch": 8,
     "warm_up": 20,

@@ -96,5 +96,5 @@ def test_all_calls_of_an_environment_are_as_they_would_be_entered_now() -> None:
 @pytest.mark.parametrize("kind", [recurl.DQN, recurl.DeepRecursiveQLearning])
 def test_a_learner_without_it_stores_no_ports(kind: Any) -> None:
     given = PLAN if kind is recurl.DeepRecursiveQLearning else {**PLAN, "refresh": 3}
-    engine = kind(recurl.zoo.cloud(), **given).engine
+    engine = kind(recurl.zoo.cloud(), preset="paper", **given).engine
     assert not loop.kept(*engine.program[:2]).ports

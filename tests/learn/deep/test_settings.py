@@ -35,11 +35,11 @@ def test_the_plan_leaves_out_the_seed() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"batch": 0}, "batch must be at least 1, not 0"),
+        ({"batch": 0}, "batch must be a whole number, at least 1, not 0"),
         ({"averaging": 1.0}, r"averaging must be in \[0, 1\)"),
         ({"hidden": (3, 0)}, "hidden must be positive sizes"),
-        ({"value_scale": -1.0}, "value_scale must be positive or 'running'"),
-        ({"episode_limit": 0}, "episode_limit must be at least 1 or None"),
+        ({"value_scale": -1.0}, "value_scale must be positive and finite, or 'running'"),
+        ({"episode_limit": 0}, "episode_limit must be a whole number, at least 1"),
         ({"learning_rate": harmonic()}, "learning_rate must be a schedule of steps, not of visits"),
     ],
 )

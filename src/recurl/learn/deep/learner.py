@@ -9,8 +9,9 @@ from recurl.learn.curve import Curve
 from recurl.learn.deep.engine import DeepModelEngine
 from recurl.learn.deep.foreign import DeepForeignEngine
 from recurl.learn.deep.settings import DeepSettings, Scale, make_deep_settings
-from recurl.learn.learner import Learner
+from recurl.learn.learner import Learner, require_env
 from recurl.learn.schedules import Schedule
+from recurl.learn.settings import DEFAULT_PRESET, with_defaults
 from recurl.model.rmdp import RMDP
 
 if TYPE_CHECKING:
@@ -23,13 +24,15 @@ class DeepLearner(Learner):
     """What both deep learners do; see `DeepRecursiveQLearning`."""
 
     settings_type = DeepSettings
+    make_settings = staticmethod(make_deep_settings)
     chunk = 1_000
 
+    @with_defaults(make_deep_settings(DEFAULT_PRESET, {}))
     def __init__(
         self,
         model_or_env: RMDP | gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any],
         *,
-        preset: str = "paper",
+        preset: str = DEFAULT_PRESET,
         learning_rate: Schedule | float | None = None,
         exploration: Schedule | float | None = None,
         hidden: Sequence[int] | None = None,
@@ -68,6 +71,7 @@ class DeepLearner(Learner):
         if isinstance(model_or_env, RMDP):
             self.engine = DeepModelEngine(model_or_env, settings, self.flat)
         else:
+            require_env(model_or_env, type(self).__name__)
             self.engine = DeepForeignEngine(
                 model_or_env, settings, self.flat, evaluation_env=evaluation_env
             )
@@ -119,7 +123,8 @@ class DeepRecursiveQLearning(DeepLearner):
         model_or_env: A model, or a Gymnasium environment (or vector environment) that keeps the
             recursive protocol. Box observations are taken as they are, Discrete and MultiDiscrete
             become one-hot, Dict and Tuple are laid end to end.
-        preset: Named settings that the others override: ``"paper"`` or ``"swift"``.
+        preset: Named settings that the others override: ``"swift"``, or ``"paper"`` for those of
+            the published experiments. The defaults in the signature are those of ``"swift"``.
         learning_rate: Step size of Adam: a number, or a schedule of steps (`recurl.schedules`).
         exploration: Probability to take any action instead of the best: a number or a schedule.
         hidden: Sizes of the hidden layers (tanh).

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import msgspec
 
 from recurl.errors import UnknownNameError
-from recurl.learn.schedules import POWER, Schedule, as_schedule, constant, exponential, linear
+from recurl.learn.schedules import POWER, Schedule, constant, exponential, linear
+from recurl.learn.settings import chosen_settings, demand, demand_whole
 
 Scale = float | Literal["running"]
 """A factor, or ``"running"``: one over the root mean square of what was seen so far."""
@@ -15,7 +17,7 @@ Scale = float | Literal["running"]
 OBSERVATIONS = ("categories", "features", "onehot")
 
 
-class DeepSettings(msgspec.Struct, frozen=True, kw_only=True):
+class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that a deep run depends on, beside the model or environment.
 
     The defaults are the paper's.
@@ -73,25 +75,20 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.observation not in OBSERVATIONS:
             raise UnknownNameError("observation", self.observation, OBSERVATIONS)
-        for name in ("batch", "buffer", "train_every", "target_every", "stack_limit"):
-            _demand(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
-        for name in ("evaluate_episodes", "evaluate_limit"):
-            _demand(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
-        for name in ("warm_up", "refresh", "seed", "evaluate_every"):
-            _demand(getattr(self, name) >= 0, name, "at least 0", getattr(self, name))
-        _demand(0 <= self.averaging < 1, "averaging", "in [0, 1)", self.averaging)
-        _demand(all(n >= 1 for n in self.hidden), "hidden", "positive sizes", self.hidden)
+        demand_whole(self, 1, "batch", "buffer", "train_every", "target_every", "stack_limit")
+        demand_whole(self, 1, "evaluate_episodes", "evaluate_limit", "episode_limit", "max_exits")
+        demand_whole(self, 0, "warm_up", "refresh", "seed", "evaluate_every")
+        demand(0 <= self.averaging < 1, "averaging", "in [0, 1)", self.averaging)
+        demand(all(n >= 1 for n in self.hidden), "hidden", "positive sizes", self.hidden)
         layers = bool(self.hidden) or not self.gated
-        _demand(layers, "gated", "False where there is no hidden layer", self.gated)
-        for name in ("episode_limit", "max_exits"):
-            value = getattr(self, name)
-            _demand(value is None or value >= 1, name, "at least 1 or None", value)
+        demand(layers, "gated", "False where there is no hidden layer", self.gated)
         for name in ("value_scale", "reward_scale"):
             value = getattr(self, name)
-            _demand(value == "running" or value > 0, name, "positive or 'running'", value)
+            number = isinstance(value, int | float) and 0 < value < math.inf
+            demand(value == "running" or number, name, "positive and finite, or 'running'", value)
         for name in ("learning_rate", "exploration"):
             fits = getattr(self, name).code != POWER
-            _demand(fits, name, "a schedule of steps, not of visits", getattr(self, name))
+            demand(fits, name, "a schedule of steps, not of visits", getattr(self, name))
 
     @property
     def test_limit(self) -> int:
@@ -102,11 +99,6 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True):
     def plan(self) -> DeepSettings:
         """The same without the seed: what programs are compiled for."""
         return msgspec.structs.replace(self, seed=0)
-
-
-def _demand(holds: bool, name: str, wanted: str, got: object) -> None:
-    if not holds:
-        raise ValueError(f"{name} must be {wanted}, not {got}")
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -134,12 +126,7 @@ def make_deep_settings(preset: str, given: dict[str, Any]) -> DeepSettings:
         >>> make_deep_settings("paper", {"learning_rate": 0.001, "batch": None}).batch
         256
     """
-    if preset not in PRESETS:
-        raise UnknownNameError("preset", preset, PRESETS)
-    chosen = {**PRESETS[preset], **{k: v for k, v in given.items() if v is not None}}
-    for name in ("learning_rate", "exploration"):
-        if name in chosen:
-            chosen[name] = as_schedule(chosen[name])
+    chosen = chosen_settings(DeepSettings, PRESETS, preset, given)
     if "hidden" in chosen:
         chosen["hidden"] = tuple(chosen["hidden"])
     return DeepSettings(**chosen)
