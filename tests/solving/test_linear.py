@@ -4,15 +4,25 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
+import recurl
+from recurl.solving import linear
+from recurl.solving.blocks import Iterate
 from recurl.solving.linear import (
-    DENSE,
+    DIRECT,
     Blocks,
+    Chain,
+    LinearSolver,
+    Lumped,
     System,
+    batches,
+    can_reach,
     least_solutions,
-    solve_iterative,
-    solve_sparse,
+    solve_columns,
 )
+from recurl.solving.one_exit_system import System as OneExit
+from recurl.solving.question import Question
 
 
 def dense_system(matrix: np.ndarray) -> System:
@@ -38,18 +48,24 @@ def test_solutions_are_those_of_numpy(seed: int, size: int) -> None:
     np.testing.assert_allclose(least_solutions(dense_system(matrix), b), expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("direct", [0, DIRECT])
 @pytest.mark.parametrize("radius", [0.5, 0.99, 0.99999])
-def test_large_blocks(radius: float) -> None:
-    size = 5 * DENSE
+def test_large_blocks(radius: float, direct: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "DIRECT", direct)
+    size = 600
     matrix = random_matrix(1, size, 4, radius)
     b = np.random.default_rng(1).uniform(0, 1, size=(size, 2))
     expected = np.linalg.solve(np.eye(size) - matrix, b)
     np.testing.assert_allclose(least_solutions(dense_system(matrix), b), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("size", [3, 5 * DENSE])
+@pytest.mark.parametrize("direct", [0, DIRECT])
+@pytest.mark.parametrize("size", [3, 600])
 @pytest.mark.parametrize("radius", [1.0, 1.2])
-def test_too_large_a_radius_makes_solutions_infinite_or_zero(size: int, radius: float) -> None:
+def test_too_large_a_radius_makes_solutions_infinite_or_zero(
+    size: int, radius: float, direct: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear, "DIRECT", direct)
     matrix = random_matrix(1, size, 4, radius)
     b = np.zeros((size, 2))
     b[0, 0] = 1.0
@@ -57,6 +73,13 @@ def test_too_large_a_radius_makes_solutions_infinite_or_zero(size: int, radius: 
     assert (found[:, 1] == 0).all()
     label = Blocks.of(*dense_system(matrix)[:2]).label
     assert np.isinf(found[label == label[0], 0]).all()
+
+
+def test_infinity_spreads_to_what_refers_to_it_and_no_further() -> None:
+    """Row 0 refers to row 1, which grows without end; row 2 refers to none."""
+    matrix = np.array([[0, 0.5, 0], [0, 1.0, 0], [0, 0, 0.5]])
+    found = least_solutions(dense_system(matrix), np.array([[0, 1.0], [1, 0], [1, 1]]))
+    assert found.tolist() == [[np.inf, 1.0], [np.inf, 0.0], [2.0, 2.0]]
 
 
 def test_blocks_come_after_what_they_refer_to() -> None:
@@ -67,12 +90,68 @@ def test_blocks_come_after_what_they_refer_to() -> None:
     assert blocks.start.tolist() == [0, 1, 3]
 
 
-def test_both_sparse_solvers_refuse_a_radius_of_one() -> None:
-    row, column = np.array([0, 1], np.int32), np.array([1, 0], np.int32)
-    entries = (row, column, np.array([1.0, 1.0]))
-    ones = np.ones(2)
-    assert solve_sparse(*entries, ones) is None
-    assert solve_iterative(*entries, ones, guess=ones) is None
-    half = (row, column, np.array([0.5, 0.5]))
-    assert solve_sparse(*half, ones) == pytest.approx([2.0, 2.0])
-    assert solve_iterative(*half, ones, guess=ones) == pytest.approx([2.0, 2.0])
+@given(seed=st.integers(0, 1000), size=st.integers(1, 30))
+def test_labels_never_rise_along_an_edge(seed: int, size: int) -> None:
+    system = dense_system(np.random.default_rng(seed).random((size, size)) < 1.5 / size)
+    label = Blocks.of(system.start, system.column).label
+    row = np.repeat(np.arange(size), np.diff(system.start))
+    assert (label[row] >= label[system.column]).all()
+
+
+def test_small_blocks_are_taken_together_and_large_ones_alone() -> None:
+    sizes = [1, 150, 300, 2, 2999, 3, 1]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    assert list(batches(start)) == [(0, 2), (2, 3), (3, 4), (4, 5), (5, 7)]
+
+
+def test_a_radius_of_one_is_refused() -> None:
+    ring = csr_array(np.array([[0, 1.0], [1.0, 0]]))
+    ones = np.ones((2, 1))
+    assert solve_columns(ring, ones) is None
+    assert solve_columns(1.5 * ring, ones) is None
+    assert solve_columns(0.5 * ring, ones).tolist() == [[2.0], [2.0]]
+
+
+def test_what_leads_to_a_set() -> None:
+    edges = csr_array(np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]]))
+    assert can_reach(edges, np.array([False, True, False])).tolist() == [True, True, True]
+    assert can_reach(edges, np.array([False, False, True])).tolist() == [False, False, True]
+
+
+def chain_and_solution(locality: str, nodes: int = 400) -> tuple[Chain, np.ndarray]:
+    """The chain of first actions of a random process, and its solution."""
+    model = recurl.zoo.random_model(
+        1, 1, nodes, kind="one_exit", call_fraction=0, exit_probability=0.01, locality=locality
+    )
+    system = OneExit.of(model, Question())
+    chain = Iterate.first(system.equations, system.gain).chain(0, system.n_rows)
+    dense = np.eye(system.n_rows) - chain.matrix.toarray()
+    return chain, np.linalg.solve(dense, chain.constant)
+
+
+@pytest.mark.parametrize("direct", [DIRECT, 0])
+@pytest.mark.parametrize("locality", ["near", "uniform"])
+def test_solves_what_dense_elimination_solves(
+    locality: str, direct: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear, "DIRECT", direct)
+    chain, wanted = chain_and_solution(locality)
+    solver, x = LinearSolver(len(wanted)), np.zeros(len(wanted))
+    for _ in range(20):
+        solver.improve(chain, x, np.ones(len(x)), 1e-8)
+    np.testing.assert_allclose(x, wanted, rtol=0, atol=1e-9 * np.abs(wanted).max())
+
+
+def test_few_groups_where_everything_refers_to_everything() -> None:
+    model = recurl.zoo.random_model(
+        1, 1, 20_000, kind="one_exit", call_fraction=0, exit_probability=0.01, successors=4
+    )
+    system = OneExit.of(model, Question())
+    it = Iterate.first(system.equations, system.gain)
+    it.improve(0, system.n_rows)
+    chain, x = it.chain(0, system.n_rows), it.x
+    ones = np.ones(system.n_rows)
+    assert system.n_rows / Lumped(chain, ones).size < 20
+    before = np.abs(chain.remainder(x)).max()
+    assert LinearSolver(len(x)).improve(chain, x, ones, 1e-3) < 15
+    assert np.abs(chain.remainder(x)).max() < 0.02 * before

@@ -96,7 +96,7 @@ def test_large_recursion() -> None:
 
 def test_sweeps_are_picked_where_runs_are_short_and_the_reason_says_so() -> None:
     model = recurl.zoo.random_model(
-        0, 1, 200, kind="one_exit", call_fraction=0, exit_probability=0.4
+        0, 1, 300, kind="one_exit", call_fraction=0, exit_probability=0.4
     )
     solution = solve_one_exit(model, Question(), 1e-6)
     assert solution.method == "value-iteration"

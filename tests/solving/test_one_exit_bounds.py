@@ -1,17 +1,26 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.solving.exact_one_exit import exact_values, small_models
 from tests.solving.references import broken_step_bounds
 
 import recurl
-from recurl.solving.one_exit_bounds import enclose, enclose_tightly, step_bounds
-from recurl.solving.one_exit_iteration import Iterate, policy_iteration
-from recurl.solving.one_exit_kernel import holds_above, holds_below
+from recurl.errors import CertificateError
+from recurl.model.certificate import Certificate
+from recurl.solving.blocks import Iterate, policy_iteration
+from recurl.solving.one_exit_bounds import (
+    enclose,
+    enclose_tightly,
+    holds_above,
+    holds_below,
+    step_bounds,
+)
 from recurl.solving.one_exit_system import System
 from recurl.solving.question import Question
 
@@ -74,3 +83,21 @@ def test_tight_bounds_follow_the_good_policy() -> None:
     start = system.row[system.model.tables.starts[0]]
     assert tight.upper[start] - tight.lower[start] < 0.1 * (loose.upper[start] - loose.lower[start])
     assert Fraction(tight.lower[start]) <= Fraction(tight.upper[start])
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+@pytest.mark.parametrize("of", ["reward", "steps", "exit:u2"])
+def test_written_read_and_verified(objective: str, of: str, tmp_path: Path) -> None:
+    model = recurl.zoo.cloud(exits=1)
+    solution = recurl.solve(model, objective=objective, of=of)
+    solution.certificate.save(tmp_path / "cloud.json")
+    certificate = Certificate.load(tmp_path / "cloud.json")
+    verdict = recurl.verify(model, certificate)
+    assert (verdict.lower, verdict.upper) == (solution.lower, solution.upper)
+    assert len(certificate.points) == len(certificate.pieces) == model.tables.n_components
+
+
+def test_another_model_is_refused() -> None:
+    certificate = recurl.solve(recurl.zoo.countdown()).certificate
+    with pytest.raises(CertificateError, match="another model"):
+        recurl.verify(recurl.zoo.cloud(exits=1), certificate)

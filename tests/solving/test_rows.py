@@ -6,7 +6,7 @@ from tests.solving.references import random_policy, small_model
 
 import recurl
 from recurl.model.tables import CALLS, EXITS
-from recurl.solving.rows import Rows, rows_of_model, rows_of_policy
+from recurl.solving.rows import Rows, place_graph, rows_of_model, rows_of_policy
 
 
 def test_rows_of_a_model_are_its_tables() -> None:
@@ -52,3 +52,15 @@ def test_kernels_see_one_type_whatever_rows_come_from() -> None:
 
 def _of_policy(model: recurl.RMDP) -> Rows:
     return rows_of_policy(recurl.Policy.uniform(model))
+
+
+def test_places_that_equations_refer_to() -> None:
+    model = recurl.zoo.and_or()
+    rows = rows_of_model(model.tables)
+    start, target = place_graph(rows)
+    for v in range(rows.size):
+        first, last = rows.transition_start[rows.action_start[v : v + 2]]
+        wanted = [int(rows.landing[i]) for i in range(first, last) if rows.move[i] != 2]
+        for i in range(first, last):
+            wanted += range(rows.push[i], rows.push[i] + rows.n_returns[i])
+        assert sorted(target[start[v] : start[v + 1]].tolist()) == sorted(wanted)

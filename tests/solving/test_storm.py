@@ -27,9 +27,10 @@ def scaled(model: recurl.RMDP) -> tuple[recurl.RMDP, float]:
     # Vertices: the entry, which nothing leads to and which does what `start` does; the exit; rows.
     for vertex, q in enumerate((start, -1, *range(n))):
         for a in range(eq.action_start[q], eq.action_start[q + 1]) if vertex != 1 else ():
-            entries = slice(eq.entry_start[a], eq.entry_start[a + 1])
-            weight = eq.weight[entries] * d[eq.column[entries]] / d[q]
-            target += [*(eq.column[entries].astype(int) + 2), 1]
+            entries = slice(eq.matrix.indptr[a], eq.matrix.indptr[a + 1])
+            column = eq.matrix.indices[entries]
+            weight = eq.matrix.data[entries] * d[column] / d[q]
+            target += [*(column.astype(int) + 2), 1]
             prob += [*weight, 1 - weight.sum()]
             reward += [system.gain[a] / d[q]] * (len(weight) + 1)
             transitions.append(len(target))

@@ -11,9 +11,8 @@ import math
 
 import numpy as np
 
-from recurl.model.graph_kernel import strong_components
-from recurl.model.tables import Ints
-from recurl.solving.depth_kernel import local_graph, raise_height
+from recurl.model.tables import CALLS, EXITS, STEP, Floats, Ints, runs
+from recurl.solving.linear import Chain, solve_directly
 from recurl.solving.rows import Rows
 
 _TALLEST = 1_000_000
@@ -35,8 +34,7 @@ def expected_depth(rows: Rows, places: Ints) -> tuple[float, float]:
         >>> round(expected_depth(rows, np.arange(rows.size, dtype=np.int32))[0], 9)
         2.0
     """
-    label, _ = strong_components(*local_graph(rows, places))
-    order = places[np.argsort(label[places], kind="stable")]
+    levels = _Levels(rows, places)
     table = np.zeros((rows.size, int(rows.n_exits.max())))
     total, last = 0.0, 1.0
     tallest = max(100, min(_TALLEST, _WORK // (rows.size * table.shape[1] + 1)))
@@ -47,5 +45,35 @@ def expected_depth(rows: Rows, places: Ints) -> tuple[float, float]:
         rest = missing * ratio / (1 - ratio) if ratio < 1 else math.inf
         if missing <= 1e-15 or rest <= 1e-13 * total:
             return total, max(rest, 0.0)
-        table = raise_height(rows, table, order)
+        table = levels.raised(table)
     return total, rest
+
+
+class _Levels:
+    """The equations of one stack height, given the probabilities of the height below."""
+
+    def __init__(self, rows: Rows, places: Ints) -> None:
+        inside = np.zeros(rows.size, np.bool_)
+        inside[places] = True
+        place, used = rows.row_place, inside[rows.row_place]
+        step = np.flatnonzero(used & (rows.move == STEP))
+        call = np.flatnonzero(used & (rows.move == CALLS))
+        count = rows.n_returns[call]
+        self.callee = np.repeat(rows.landing[call], count)
+        self.exit = runs(np.zeros_like(count), count)
+        self.step_weight, self.call_weight = rows.prob[step], np.repeat(rows.prob[call], count)
+        self.place = np.concatenate([place[step], np.repeat(place[call], count)])
+        self.target = np.concatenate([rows.landing[step], runs(rows.push[call], count)])
+        self.size = rows.size
+        self.leave = np.zeros((rows.size, int(rows.n_exits.max())))
+        leave = np.flatnonzero(used & (rows.move == EXITS))
+        np.add.at(self.leave, (place[leave], rows.landing[leave]), rows.prob[leave])
+
+    def raised(self, below: Floats) -> Floats:
+        """Probabilities to leave by each exit when calls must leave as ``below`` says."""
+        from scipy.sparse import csr_array
+
+        weight = np.append(self.step_weight, self.call_weight * below[self.callee, self.exit])
+        matrix = csr_array((weight, (self.place, self.target)), shape=(self.size, self.size))
+        found = solve_directly(Chain(matrix, self.leave))
+        return below if found is None else np.minimum(found, 1.0)

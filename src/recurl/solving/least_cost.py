@@ -120,4 +120,5 @@ def _certain(rows: Rows, cost: Floats, seen: Mask) -> Floats:
     terms = 8 + int(np.diff(rows.transition_start).max())
     short += terms * 4.6e-16 * float(cost.max() + np.abs(rows.reward).max())
     price = rows.reward[np.repeat(taken, np.diff(rows.transition_start))].min()
-    return cost * max(0.0, 1 - 2 * short / float(price))
+    least: Floats = cost * max(0.0, 1 - 2 * short / float(price))
+    return least

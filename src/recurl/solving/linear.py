@@ -1,37 +1,42 @@
-"""Least nonnegative solutions of linear systems x = A x + b with A, b >= 0.
+"""Linear systems ``x = c + P x`` with P >= 0, on whole arrays.
 
-Solved in the order of strongly connected components. In a component with spectral radius of at
-least 1 the least solution is 0 if nothing comes in, else infinite.
+Systems are cut into strongly connected blocks, which are solved one after the other: small ones
+together, by sparse elimination, large ones by GMRES. GMRES is made fast by *aggregation*:
+neighbouring rows are lumped into groups, so few and so wide that a group refers to its neighbours
+mostly; the system of the groups is factorised, and its solution is smoothed by sweeps. That takes
+care of errors that die out slowly, which are those that look alike at neighbours.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from recurl.model.graph_kernel import strong_components
-from recurl.model.tables import Floats, Ints
-from recurl.solving.linear_kernel import (
-    HUGE,
-    biconjugate,
-    relax_linear,
-    right_sides,
-    solve_linear_blocks,
-    store,
-)
+from recurl.model.tables import Floats, Ints, Mask
 
-DENSE = 120
-"""Unknowns up to which a block is solved by dense elimination."""
-SPARSE = 30_000
-"""Unknowns up to which a block may be solved by sparse elimination, if nothing else does it."""
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
-KRYLOV_LIMIT = 1000
-"""Iterations of the iterative solver before another one is tried."""
+HUGE = 1e13
+"""Size of a solution beyond which floats cannot tell it from an infinite one."""
+DIRECT = 1500
+"""Rows up to which a block is factorised as it is."""
+SMALL, TOGETHER = 200, 3000
+"""Rows up to which a block is small, and of small blocks that are solved at the same time."""
+BASIS = 15
+"""Krylov vectors between restarts."""
+_RESTARTS = 60
+_VISITS = 5
+_WORSE = 1.5
+_SMALLEST_GROUP = 8
+_FEW_GROUPS, _FILL = 300, 10
 
 
 class Blocks(NamedTuple):
-    """Strongly connected components of the equations, in an order that solves them.
+    """Strongly connected components of equations, in an order that solves them.
 
     Attributes:
         label: Block of each unknown.
@@ -46,10 +51,266 @@ class Blocks(NamedTuple):
     @classmethod
     def of(cls, start: Ints, target: Ints) -> Blocks:
         """The blocks of a CSR graph: what a block refers to comes with it or before it."""
-        label, count = strong_components(start, target)
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        n = len(start) - 1
+        graph = csr_array((np.ones(len(target), np.int8), target, start), shape=(n, n))
+        # Labels count components in the order in which the search completes them, sinks first.
+        count, label = connected_components(graph, connection="strong")
         order = np.argsort(label, kind="stable").astype(np.int32)
-        start = np.searchsorted(label[order], np.arange(count + 1)).astype(np.int32)
-        return cls(label, order, start)
+        begins = np.searchsorted(label[order], np.arange(count + 1)).astype(np.int32)
+        return cls(label, order, begins)
+
+
+def batches(block_start: Ints, largest: int | None = None) -> Iterator[tuple[int, int]]:
+    """Runs of blocks (first, last) to be solved together: small ones, or a single large one."""
+    size, first, rows = np.diff(block_start).tolist(), 0, 0
+    largest = SMALL if largest is None else largest
+    for block, own in enumerate(size):
+        if block > first and (own > largest or rows + own > TOGETHER):
+            yield first, block
+            first, rows = block, 0
+        rows += own
+        if own > largest:
+            yield first, block + 1
+            first, rows = block + 1, 0
+    if first < len(size):
+        yield first, len(size)
+
+
+def can_reach(matrix: csr_array, goal: Mask) -> Mask:
+    """Rows from which entries of a square matrix lead to rows of a set."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    if goal.all() or not goal.any():
+        return goal.copy()
+    n, back = len(goal), matrix.tocsc()
+    index = np.append(back.indices, np.flatnonzero(goal))
+    start = np.append(back.indptr, len(index))
+    graph = csr_array((np.ones(len(index), np.int8), index, start), shape=(n + 1, n + 1))
+    seen = np.zeros(n + 1, np.bool_)
+    seen[breadth_first_order(graph, n, return_predecessors=False)] = True
+    return seen[:n]
+
+
+class Chain(NamedTuple):
+    """The equations ``x = constant + P x`` of some rows when an action is chosen in each.
+
+    Attributes:
+        matrix: P, columns counted among the rows. ``[n, n]``
+        constant: The gains, and the share of earlier rows. ``[n]``
+    """
+
+    matrix: csr_array
+    constant: Floats
+
+    def remainder(self, x: Floats) -> Floats:
+        """``constant + P x - x``."""
+        left: Floats = self.constant + self.matrix @ x - x
+        return left
+
+    def sweep(self, x: Floats, times: int) -> Floats:
+        """X after some Jacobi sweeps."""
+        for _ in range(times):
+            x = self.constant + self.matrix @ x
+        return x
+
+    def shift(self, x: Floats, right: Floats) -> tuple[Floats, float]:
+        """Add the multiple of ``right`` after which remainders sum to 0; the greatest one left.
+
+        That takes care of the error that dies out most slowly where rows mix well. As
+        ``right >= 1 + P right``, or nearly so, the multiple is finite.
+        """
+        rest, slack = self.remainder(x), right - self.matrix @ right
+        total = float(slack.sum())
+        factor = float(rest.sum()) / total if total > 0.0 else 0.0
+        return x + factor * right, float(np.abs(rest - factor * slack).max())
+
+
+def inner_part(lines: csr_array, first: int, x: Floats) -> tuple[csr_array, Floats]:
+    """Split lines at a column: the matrix of the columns from it on, and the share of the others.
+
+    Lines are as many as there are columns from ``first`` on that they refer to.
+    """
+    from scipy.sparse import csr_array
+
+    n = lines.shape[0]
+    if first == 0:
+        part = csr_array((lines.data, lines.indices, lines.indptr), shape=(n, n))
+        return part, np.zeros((n, *x.shape[1:]))
+    inside = lines.indices >= first
+    weight = np.where(inside, 0.0, lines.data)
+    others = csr_array((weight, lines.indices, lines.indptr), shape=lines.shape) @ x
+    start = np.concatenate([[0], np.cumsum(inside)])[lines.indptr]
+    index = (lines.indices[inside] - first, start)
+    return csr_array((lines.data[inside], *index), shape=(n, n)), others
+
+
+def factorise(matrix: csr_array) -> Any | None:
+    """Factors of ``I - P``, transposed, to solve with ``trans="T"``; None if it is singular.
+
+    Pivots are taken from the diagonal: for a nonnegative P of spectral radius below 1 they are
+    positive, and elimination is stable.
+    """
+    from scipy.sparse import csc_array, eye_array
+    from scipy.sparse.linalg import splu
+
+    n = matrix.shape[0]
+    turned = csc_array((matrix.data, matrix.indices, matrix.indptr), shape=(n, n))
+    return _factors(eye_array(n, format="csc") - turned, splu)
+
+
+def _factors(matrix: Any, splu: Any) -> Any | None:
+    options = {"SymmetricMode": True}
+    try:
+        return splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+    except RuntimeError:  # exactly singular
+        return None
+
+
+def solve_directly(chain: Chain) -> Floats | None:
+    """The solution by elimination, one column or several; None if the matrix is singular."""
+    factors = factorise(chain.matrix)
+    return None if factors is None else factors.solve(chain.constant, trans="T")
+
+
+class LinearSolver:
+    """Solves systems of one size that differ little from each other, as policies improve.
+
+    Args:
+        size: Number of rows.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._basis, self._tries = np.empty((BASIS + 1, size)), np.empty((BASIS, size))
+        self._lumped: Lumped | None = None
+        self._first = self._last = 0
+
+    def improve(self, chain: Chain, x: Floats, right: Floats, reduction: float) -> int:
+        """Make the remainder of x smaller by a factor, if a full basis allows; iterations.
+
+        The groups of an earlier system are used again until that takes clearly longer. No
+        iterations if the system is singular.
+        """
+        if self._lumped is None or self._last > min(_WORSE * self._first + 1, BASIS - 1):
+            self._lumped = Lumped(chain, right)
+            self._first = 0
+        self._last = self._gmres(chain, x, self._lumped, reduction) if self._lumped.usable else 0
+        self._first = self._first or self._last
+        return self._last
+
+    def _gmres(self, chain: Chain, x: Floats, lumped: Lumped, reduction: float) -> int:
+        """Flexible GMRES: the combination of preconditioned vectors with the least remainder."""
+        basis, tries = self._basis, self._tries
+        hessenberg = np.zeros((BASIS + 1, BASIS))
+        rest = chain.remainder(x)
+        length = float(np.sqrt(_dot(rest, rest)))
+        if not 0.0 < length < np.inf:
+            return 0
+        basis[0] = rest / length
+        for k in range(1, BASIS + 1):
+            tries[k - 1] = lumped.apply(chain, basis[k - 1])
+            vector = tries[k - 1] - chain.matrix @ tries[k - 1]
+            hessenberg[: k + 1, k - 1] = _orthogonalise(basis, vector, k)
+            factors, left = _least_remainder(hessenberg[: k + 1, :k], length)
+            if left <= reduction * length or not hessenberg[k, k - 1] > 0.0:
+                break
+        for factor, vector in zip(factors, tries, strict=False):
+            x += factor * vector
+        return k
+
+
+def _orthogonalise(basis: Floats, vector: Floats, count: int) -> Floats:
+    """Append a vector to an orthonormal basis; its coefficients."""
+    total = np.empty(count + 1)
+    for k in range(count):
+        total[k] = _dot(basis[k], vector)
+        vector -= total[k] * basis[k]
+    total[count] = np.sqrt(_dot(vector, vector))
+    np.divide(vector, total[count] or 1.0, out=basis[count])
+    return total
+
+
+def _dot(a: Floats, b: Floats) -> float:
+    """Scalar product on one thread: those of a library would wait for each other."""
+    return float(np.einsum("i,i", a, b))
+
+
+def _least_remainder(hessenberg: Floats, length: float) -> tuple[Floats, float]:
+    """Minimise ``|length e1 - H y|``; y and the minimum."""
+    goal = np.zeros(len(hessenberg))
+    goal[0] = length
+    if not np.isfinite(hessenberg).all():
+        return np.zeros(hessenberg.shape[1]), length
+    y: Floats = np.linalg.lstsq(hessenberg, goal)[0].astype(np.float64)
+    return y, float(np.linalg.norm(goal - hessenberg @ y))
+
+
+class Lumped:
+    """A preconditioner: the factorised system of groups, and sweeps.
+
+    Args:
+        chain: The system.
+        right: How a group's value spreads over its rows: positive, and near to
+            ``right >= 1 + P right``.
+    """
+
+    def __init__(self, chain: Chain, right: Floats) -> None:
+        self.right = right
+        self.size = 1 if len(right) <= DIRECT else _group_size(chain.matrix)
+        self.left = _visits(chain.matrix, _VISITS if self.size > 1 else 0)
+        coarse = self._aggregate(chain.matrix)
+        while coarse.nnz > _FILL * coarse.shape[0] > _FILL * _FEW_GROUPS:
+            self.size *= 2
+            coarse = self._aggregate(chain.matrix)
+        from scipy.sparse.linalg import splu
+
+        self._factors = _factors(coarse, splu) if np.isfinite(coarse.data).all() else None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the system of the groups could be factorised."""
+        return self._factors is not None
+
+    def apply(self, chain: Chain, b: Floats) -> Floats:
+        """An approximate solution of ``(I - P) x = b``."""
+        assert self._factors is not None
+        groups = self._factors.solve(np.add.reduceat(self.left * b, self._begins))
+        rough = np.repeat(groups, self.size)[: len(b)] * self.right
+        return Chain(chain.matrix, b).sweep(rough, 1)
+
+    @property
+    def _begins(self) -> npt.NDArray[np.int64]:
+        return np.arange(0, len(self.right), self.size)
+
+    def _aggregate(self, matrix: csr_array) -> Any:
+        """``I - P`` by groups of rows: summed with weights left, spread as right."""
+        from scipy.sparse import csc_array, dia_array
+
+        row = np.repeat(np.arange(len(self.right)), np.diff(matrix.indptr))
+        value = self.left[row] * matrix.data * self.right[matrix.indices]
+        groups = len(self._begins)
+        shape = (groups, groups)
+        place = (row // self.size, matrix.indices // self.size)
+        own = np.add.reduceat(self.left * self.right, self._begins)
+        return dia_array((own[None], [0]), shape=shape).tocsc() - csc_array((value, place), shape)
+
+
+def _group_size(matrix: csr_array) -> int:
+    """Half of the usual distance between a row and the rows that it refers to."""
+    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))[::31]
+    distance = np.median(np.abs(matrix.indices[::31] - row)) if len(row) else 0
+    return max(_SMALLEST_GROUP, int(distance / 2))
+
+
+def _visits(matrix: csr_array, times: int) -> Floats:
+    """How often rows are visited from all rows within some steps: ``sum_k 1 P^k``."""
+    count = np.ones(matrix.shape[0])
+    for _ in range(times):
+        count = 1.0 + matrix.T @ count
+    return count
 
 
 class System(NamedTuple):
@@ -67,7 +328,10 @@ class System(NamedTuple):
 
 
 def least_solutions(system: System, b: Floats) -> Floats:
-    """Least nonnegative solutions, inf included, for each column of b.
+    """Least nonnegative solutions of ``x = A x + b``, inf included, for each column of b.
+
+    In a block of spectral radius 1 or more the least solution is 0 if nothing comes in, else
+    infinite; so is that of rows which refer to it.
 
     Example:
         A coin tossed until it shows heads, and a state that is never left:
@@ -76,104 +340,93 @@ def least_solutions(system: System, b: Floats) -> Floats:
         >>> least_solutions(system, np.array([[1.0], [1.0]])).tolist()
         [[2.0], [inf]]
     """
-    blocks = Blocks.of(system.start, system.column)
-    x, at = np.zeros_like(b), 0
-    local = np.full(len(b), -1, np.int32)
-    args = (*system, b, x, blocks.order, blocks.start)
-    while (at := solve_linear_blocks(*args, at, local, DENSE)) < len(blocks.start) - 1:
-        block = blocks.order[blocks.start[at] : blocks.start[at + 1]]
-        local[block] = np.arange(len(block))
-        _large_block(system, b, x, block, local)
-        local[block] = -1
-        at += 1
-    return x
-
-
-def _large_block(system: System, b: Floats, x: Floats, block: Ints, local: Ints) -> None:
-    """Least solutions of one block, by iterative or sparse direct solvers."""
-    entries = block_entries(system, block, local)
-    right = right_sides(*system, b, x, block, local)
-    clean = np.where(right < np.inf, right, 0.0)
-    solved = None if _grows(*entries, len(block)) else solve_columns(*entries, clean)
-    store(x, block, right, clean if solved is None else solved, solved is not None)
-
-
-def block_entries(system: System, block: Ints, local: Ints) -> tuple[Ints, Ints, Floats]:
-    """Row, column and value of the entries inside a block, numbered within it."""
-    count = system.start[block + 1] - system.start[block]
-    before = np.cumsum(count) - count
-    at = np.repeat(system.start[block] - before, count) + np.arange(count.sum())
-    row = np.repeat(np.arange(len(block), dtype=np.int32), count)
-    column = local[system.column[at]]
-    inside = column >= 0
-    return row[inside], column[inside], system.weight[at][inside]
-
-
-def solve_columns(row: Ints, column: Ints, value: Floats, b: Floats) -> Floats | None:
-    """Solve x = A x + b for A >= 0 and each column of b; None if the radius of A is not below 1."""
-    ones = np.ones(len(b))
-    # Only a right-hand side above 0 tells whether the radius is below 1.
-    columns = [*b.T] if (b > 0).all(axis=0).any() else [ones, *b.T]
-    solved = []
-    for c in columns:
-        x = solve_iterative(row, column, value, c, guess=ones)
-        if x is None:
-            return solve_sparse(row, column, value, b) if len(b) <= SPARSE else None
-        solved.append(x)
-    return np.stack(solved[-b.shape[1] :], axis=1)
-
-
-def _grows(row: Ints, column: Ints, value: Floats, size: int) -> bool:
-    """Whether powers of A are seen to grow everywhere, so that the radius is at least 1."""
     from scipy.sparse import csr_array
 
-    matrix = csr_array((value, (row, column)), shape=(size, size))
-    z = np.ones(size)
-    for _ in range(32):
-        z = matrix @ z
-        z /= z.max()
-    return bool((matrix @ z >= z * (1 + 1e-9)).all())
+    n = len(b)
+    blocks = Blocks.of(system.start, system.column)
+    matrix = csr_array((system.weight, system.column, system.start), shape=(n, n))
+    matrix = matrix[blocks.order][:, blocks.order]
+    right = b[blocks.order]
+    x = np.zeros_like(right)
+    positive = np.stack([can_reach(matrix, column > 0) for column in right.T], axis=1)
+    infinite = np.stack([can_reach(matrix, np.isinf(column)) for column in right.T], axis=1)
+    for first, last in batches(blocks.start):
+        _solve_blocks(matrix, right, x, blocks.start[first : last + 1], positive, infinite)
+    x[infinite] = np.inf
+    found = np.empty_like(x)
+    found[blocks.order] = x
+    return found
 
 
-def solve_iterative(
-    row: Ints, column: Ints, value: Floats, b: Floats, *, guess: Floats
-) -> Floats | None:
-    """Solve x = A x + b for A, b >= 0 by sweeps, then biconjugate gradients; None if both fail.
+def _solve_blocks(
+    matrix: csr_array, b: Floats, x: Floats, start: Ints, positive: Mask, infinite: Mask
+) -> None:
+    """Enter the solutions of some blocks, and mark what is infinite because of them."""
+    first, last = int(start[0]), int(start[-1])
+    rows = slice(first, last)
+    wanted = (positive[rows] & ~infinite[rows]).any(axis=0)
+    if not wanted.any():
+        return
+    inside, others = inner_part(matrix[rows], first, x)
+    right = (np.where(np.isfinite(b[rows]), b[rows], 0.0) + others)[:, wanted]
+    solved = solve_columns(inside, right)
+    if solved is not None:
+        x[rows, wanted] = np.where(positive[rows][:, wanted], solved, 0.0)
+    elif len(start) == 2:
+        bad = np.zeros(len(b), np.bool_)
+        bad[rows] = True
+        infinite |= can_reach(matrix, bad)[:, None] & positive[rows].any(axis=0)
+    else:
+        middle = len(start) // 2
+        _solve_blocks(matrix, b, x, start[: middle + 1], positive, infinite)
+        _solve_blocks(matrix, b, x, start[middle:], positive, infinite)
 
-    Rows ascend.
 
-    For b > 0 they fail if the spectral radius of A is not below 1: it is below 1 exactly if some
-    x > 0 has x - A x > 0.
+def solve_columns(matrix: csr_array, b: Floats) -> Floats | None:
+    """Solve ``x = A x + b`` for each column of b >= 0; None if the radius of A is not below 1.
+
+    The radius is below 1 exactly if some x >= 0 has x - A x > 0: that is checked for the solution
+    of a right-hand side of ones.
     """
-    start = np.searchsorted(row, np.arange(len(b) + 1)).astype(np.int32)
-    solution = guess.copy()
-    if not relax_linear(start, column, value, b, solution):
-        biconjugate(start, column, value, b, solution, KRYLOV_LIMIT)
-    error = np.abs(solution - np.bincount(row, value * solution[column], len(b)) - b)
-    small = (error <= 1e-9 * b.max()).all() and ((error <= 0.5 * b) | (b == 0)).all()
-    return solution if small and (solution >= 0).all() else None
-
-
-def solve_sparse(row: Ints, column: Ints, value: Floats, b: Floats) -> Floats | None:
-    """Solve x = A x + b for A >= 0; None if the spectral radius of A is not below 1.
-
-    As in `solve_monotone`, positive pivots on the diagonal tell.
-    """
-    from scipy.sparse import csc_array, eye_array
-    from scipy.sparse.linalg import splu
-
-    size = len(b)
-    matrix = csc_array((value, (row, column)), shape=(size, size))
-    try:
-        factors = splu(
-            csc_array(eye_array(size) - matrix),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
-    except RuntimeError:  # exactly singular
+    columns = np.column_stack([np.ones(len(b)), b])
+    found = _solved(matrix, columns)
+    if found is None or not np.isfinite(found).all():
         return None
-    if not (factors.U.diagonal() > 1 / HUGE).all():
+    ones = found[:, 0]
+    if not (ones > 0).all() or not (ones - matrix @ ones > 0.5).all() or ones.max() > HUGE:
         return None
-    solution: Floats = factors.solve(b)
-    return solution
+    return np.maximum(found[:, 1:], 0.0)
+
+
+def _solved(matrix: csr_array, columns: Floats) -> Floats | None:
+    if len(columns) <= DIRECT:
+        return solve_directly(Chain(matrix, columns))
+    found = np.zeros_like(columns)
+    solver = LinearSolver(len(columns))
+    right = np.ones(len(columns))
+    for k, b in enumerate(columns.T):
+        x = solve_iteratively(solver, Chain(matrix, b), right)
+        if x is None:
+            return None
+        found[:, k] = x
+        right = np.maximum(found[:, 0], 1.0)
+    return found
+
+
+def solve_iteratively(solver: LinearSolver, chain: Chain, right: Floats) -> Floats | None:
+    """The solution up to rounding; None if it does not converge."""
+    x = np.zeros(len(chain.constant))
+    size = float(np.abs(chain.constant).max(initial=0.0))
+    if size == 0.0:
+        return x
+    before = np.inf
+    for _ in range(_RESTARTS):
+        rest = float(np.abs(chain.remainder(x)).max())
+        if rest <= 1e-14 * size + 4e-16 * float(np.abs(x).max()):
+            return x
+        if not rest < 0.9 * before and rest <= 1e-10 * size:
+            return x
+        before = rest
+        if solver.improve(chain, x, right, 1e-6) == 0:
+            break
+    return x if rest <= 1e-9 * size else None

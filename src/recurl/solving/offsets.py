@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from recurl.model.tables import CALL, Floats, Ints, Tables
-from recurl.solving.properness_kernel import relax, smallest_slack
+from recurl.model.tables import CALL, EXIT, Floats, Ints, Tables
+from recurl.solving.reach import call_worth
 from recurl.solving.rows import Rows
-from recurl.solving.steps import inductive, no_reach
+from recurl.solving.steps import inductive, no_reach, smallest_slack
 
 if TYPE_CHECKING:
     from recurl.model.structure import Reach
@@ -132,14 +132,17 @@ def _above_exits(t: Tables, first: int, certain: Floats) -> list[Part]:
 
 def _by_guess(t: Tables, rows: Rows, zero: Ints) -> Floats | None:
     """Sweeps with all other exits at the same offset, which is raised until it does."""
-    places = np.flatnonzero(t.states)[::-1].astype(np.int32)
+    from scipy.sparse import csr_array
+
+    matrix = csr_array((t.prob, t.target, t.transition_start), shape=(t.n_actions, t.n_vertices))
+    begin, calls = t.action_start[:-1][t.states], t.vertex_kind == CALL
     for offset in 4.0 ** np.arange(1, 9):
-        d = np.zeros(t.n_vertices)
-        exits = np.flatnonzero(t.vertex_kind == 1)
-        d[exits] = offset
+        d = np.where(t.vertex_kind == EXIT, offset, 0.0)
         d[zero] = 0.0
-        for _ in range(8):
-            relax(rows, d, d, places, 8)
+        for _ in range(16):
+            for _ in range(8):
+                d[calls] = call_worth(t, d, None)[0]
+                d[t.states] = 1.0 + np.maximum.reduceat(matrix @ d, begin)
             if smallest_slack(rows, d, d, no_reach(rows)) > -0.5:
                 return d
             if d.max() > 1e6 * offset:

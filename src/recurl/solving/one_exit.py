@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.solving.improper import ending, improper_optimum
+from recurl.solving.linear import SMALL
 from recurl.solving.one_exit_bounds import step_bounds
-from recurl.solving.one_exit_iteration import DENSE
-from recurl.solving.one_exit_kernel import greatest_sum
 from recurl.solving.one_exit_search import Search
 from recurl.solving.one_exit_system import System
 from recurl.solving.properness import analyse
@@ -71,6 +70,6 @@ def _pick(system: System) -> tuple[str, str]:
     """The method for a system, and why."""
     largest, count = int(system.block_sizes.max()), len(system.block_sizes)
     shape = f"{system.n_rows} states in {count} blocks, the largest of {largest}"
-    if largest > DENSE and greatest_sum(system.equations) <= _QUICK:
+    if largest > SMALL and system.equations.greatest_sum() <= _QUICK:
         return "value-iteration", f"{shape}, and every action stops soon"
     return "policy-iteration", shape

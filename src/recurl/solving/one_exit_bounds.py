@@ -14,20 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recurl.solving.one_exit_iteration import HUGE, Iterate, policy_iteration
-from recurl.solving.one_exit_kernel import (
-    UNIT,
-    greatest_sum,
-    holds_above,
-    holds_below,
-    shortfalls,
-    slopes,
-)
+from recurl.model.certificate import Certificate, Piece, Point
+from recurl.model.tables import CALL
+from recurl.solving.blocks import HUGE, Iterate, policy_iteration
+from recurl.solving.equations import UNIT, Equations
 
 if TYPE_CHECKING:
-    from recurl.model.tables import Floats
-    from recurl.solving.one_exit_kernel import Indices
+    from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats, Ints
     from recurl.solving.one_exit_system import System
+    from recurl.solving.question import Question
 
 _ROUGH = 0.01
 _TRIES = 30
@@ -39,7 +35,7 @@ class Bounds(NamedTuple):
 
     lower: Floats
     upper: Floats
-    choice: Indices
+    choice: Ints
 
 
 def step_bounds(system: System) -> Floats | None:
@@ -50,15 +46,60 @@ def step_bounds(system: System) -> Floats | None:
     computed to a percent and enlarged by as much.
     """
     eq = system.equations
-    left = 1.0 - greatest_sum(eq)
+    left = 1.0 - eq.greatest_sum()
     if left >= _UNIFORM:
         return np.full(system.n_rows, (1.0 + 1e-9) / left)
     ones = np.ones_like(system.gain)
     it = Iterate.first(eq, ones)
-    if not policy_iteration(it, _ROUGH) or not 0 <= it.x.min() <= it.x.max() < HUGE:
+    if policy_iteration(it, _ROUGH) is not None or not 0 <= it.x.min() <= it.x.max() < HUGE:
         return None
     steps = it.x / (1 - 2 * _ROUGH)
     return steps if holds_above(eq, ones, ones, steps) else None
+
+
+def holds_above(eq: Equations, gain: Floats, size: Floats, x: Floats) -> bool:
+    """Whether x >= the value of every action, rounding counted: then x is an upper bound."""
+    value = gain + eq.matrix @ x + _doubt(eq, size, x)
+    return bool((value <= eq.owners(x)).all())
+
+
+def holds_below(eq: Equations, gain: Floats, size: Floats, x: Floats, choice: Ints) -> bool:
+    """Whether x <= the value of the chosen actions, rounding counted: then x is a lower bound."""
+    value = gain[choice] + eq.matrix[choice] @ x - _doubt(eq, size, x)[choice]
+    return bool((value >= x).all())
+
+
+def _doubt(eq: Equations, size: Floats, x: Floats) -> Floats:
+    """By how much the value of each action in floats may be wrong."""
+    return (2.0 * eq.reach(np.abs(x)) + size) * eq.error
+
+
+def _slopes(system: System, x: Floats, steps: Floats, choice: Ints) -> tuple[float, float]:
+    """Least t for which x + t d, and least t for which x - t d, should be a bound; inf if none.
+
+    In each row it is (excess of an action over x) / (slack of d), both with rounding counted. For
+    the lower bound, only the chosen actions matter.
+    """
+    eq = system.equations
+    slack = eq.owners(steps) - eq.matrix @ steps - 2.0 * eq.reach(steps) * eq.error
+    if not (slack > 0.0).all():
+        return math.inf, math.inf
+    excess = system.gain + eq.matrix @ x - eq.owners(x)
+    doubt = _doubt(eq, system.size, x)
+    up = (excess + doubt) / slack
+    down = (doubt[choice] - excess[choice]) / slack[choice]
+    return float(up.max()), float(down.max())
+
+
+def _shortfalls(system: System, x: Floats, sign: float) -> Floats:
+    """By how much x must at least be raised (sign 1) or lowered (-1) in view of each action alone.
+
+    Rounding is counted four times: what is made of these numbers is rounded as well.
+    """
+    eq, own = system.equations, system.equations.owners(x)
+    value = system.gain + eq.matrix @ x - own
+    short: Floats = sign * value + 4.0 * _doubt(eq, system.size, x) + 4.0 * UNIT * np.abs(own)
+    return short
 
 
 def enclose(system: System, it: Iterate, steps: Floats) -> Bounds:
@@ -67,12 +108,12 @@ def enclose(system: System, it: Iterate, steps: Floats) -> Bounds:
     choice = it.choice.copy()
 
     def above(x: Floats) -> bool:
-        return bool(holds_above(eq, gain, size, x))
+        return holds_above(eq, gain, size, x)
 
     def below(x: Floats) -> bool:
-        return bool(holds_below(eq, gain, size, x, choice))
+        return holds_below(eq, gain, size, x, choice)
 
-    up, down = slopes(eq, gain, size, it.x, steps, choice)
+    up, down = _slopes(system, it.x, steps, choice)
     lower = _shift(it.x, down, -steps, below)
     return Bounds(lower, _shift(it.x, up, steps, above), choice)
 
@@ -86,10 +127,10 @@ def enclose_tightly(system: System, it: Iterate, steps: Floats) -> Bounds:
     """
     eq, gain, size, x = system.equations, system.gain, system.size, it.x
     choice = it.choice.copy()
-    up = _least(it, shortfalls(eq, gain, size, x, 1.0), steps)
+    up = _least(system, _shortfalls(system, x, 1.0), choice, steps)
     chosen = np.full_like(gain, -HUGE)
-    chosen[choice] = shortfalls(eq, gain, size, x, -1.0)[choice]
-    lower, upper = x - _least(it, chosen, steps), x + up
+    chosen[choice] = _shortfalls(system, x, -1.0)[choice]
+    lower, upper = x - _least(system, chosen, choice, steps), x + up
     if not holds_above(eq, gain, size, upper):
         upper = math.inf * steps
     if not holds_below(eq, gain, size, lower, choice):
@@ -97,11 +138,12 @@ def enclose_tightly(system: System, it: Iterate, steps: Floats) -> Bounds:
     return Bounds(lower, upper, choice)
 
 
-def _least(it: Iterate, shortfall: Floats, steps: Floats) -> Floats:
+def _least(system: System, shortfall: Floats, choice: Ints, steps: Floats) -> Floats:
     """The least e >= shortfall + P e, nearly."""
-    other = Iterate(it.equations, shortfall, np.zeros_like(it.x), it.choice.copy(), steps)
-    policy_iteration(other, 0.1 * float(np.abs(shortfall[it.choice]).min()))
-    return other.x
+    it = Iterate.first(system.equations, shortfall, steps)
+    it.choice[:] = choice
+    policy_iteration(it, 0.1 * float(np.abs(shortfall[choice]).min()))
+    return it.x
 
 
 def _shift(x: Floats, slope: float, steps: Floats, holds: Callable[[Floats], bool]) -> Floats:
@@ -115,3 +157,47 @@ def _shift(x: Floats, slope: float, steps: Floats, holds: Callable[[Floats], boo
         slope += extra
         extra *= 2
     return math.inf * steps
+
+
+def one_exit_certificate(
+    model: RMDP,
+    question: Question,
+    interval: tuple[float, float],
+    *,
+    lower: Floats,
+    upper: Floats,
+    actions: Ints,
+    steps: Floats,
+) -> Certificate:
+    """Write down bounds of a 1-exit model that hold with rounding counted.
+
+    Args:
+        model: The model.
+        question: What was asked of it.
+        interval: What is claimed of the start, lower and upper end.
+        lower: L(q) by vertex with L <= F(L) for the given actions, negated as the question says.
+        upper: U(q) by vertex with U >= F(U), negated as the question says.
+        actions: Action of each vertex, counted within the vertex.
+        steps: d(q) by vertex, with d(q) >= 1 + sum p d(q') for all actions.
+    """
+    t = model.tables
+    points, pieces = [], []
+    for c in range(t.n_components):
+        block = slice(int(t.component_start[c]), int(t.component_start[c + 1]))
+        ports = np.flatnonzero(t.vertex_kind[block] == CALL) + block.start
+        callees = t.box_component[t.vertex_box[ports]].tolist()
+        points.append(Point(c, upper[block].tolist(), [[(b, 1.0)] for b in callees]))
+        pieces.append(Piece(c, actions[block].tolist(), callees, lower[block].tolist()))
+    return Certificate(
+        model=model.fingerprint,
+        objective=question.objective,
+        rewards=question.rewards,
+        exit_values=list(question.exit_values),
+        lower=interval[0],
+        upper=interval[1],
+        points=points,
+        pieces=pieces,
+        steps=steps.tolist(),
+        start_points=[[(t.start_component, 1.0)]] * len(t.start_prob),
+        start_pieces=[t.start_component] * len(t.start_prob),
+    )

@@ -8,11 +8,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from recurl.policy import Policy
+from recurl.solving.blocks import Iterate, linear_program, policy_iteration, value_iteration
 from recurl.solving.history import is_watched
-from recurl.solving.linear_program import linear_program
-from recurl.solving.one_exit_bounds import Bounds, enclose, enclose_tightly
-from recurl.solving.one_exit_certificate import one_exit_certificate
-from recurl.solving.one_exit_iteration import Iterate, policy_iteration, value_iteration
+from recurl.solving.one_exit_bounds import Bounds, enclose, enclose_tightly, one_exit_certificate
 from recurl.solving.solution import Solution
 
 if TYPE_CHECKING:

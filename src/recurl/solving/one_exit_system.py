@@ -7,23 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from recurl.model.graph_kernel import strong_components
 from recurl.model.tables import CALL
-from recurl.solving.one_exit_kernel import (
-    UNIT,
-    Equations,
-    closed_probabilities,
-    equation_graph,
-    expected_rewards,
-    reduce_rows,
-)
+from recurl.solving.equations import UNIT, Equations, closed_probabilities, expected_rewards
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
-    from recurl.model.tables import Floats, Ints
-    from recurl.solving.one_exit_kernel import Indices
+    from recurl.model.tables import Floats, Ints, Mask
     from recurl.solving.question import Question
 
 
@@ -38,8 +28,6 @@ class System:
         model: The model.
         question: What is asked of it.
         equations: The rows, block by block.
-        vertex: Vertex of each row.
-        row: Row of each vertex, -1 at exits and call ports.
         gain: Expected reward of each action, in the order of rows.
         size: Greatest reward of each action, in absolute value.
     """
@@ -47,16 +35,12 @@ class System:
     model: RMDP
     question: Question
     equations: Equations
-    vertex: Ints
-    row: Ints
     gain: Floats
     size: Floats
 
     @classmethod
-    def of(
-        cls, model: RMDP, question: Question, within: npt.NDArray[np.bool_] | None = None
-    ) -> System:
-        """Order the states by blocks that depend on each other, and write down their rows.
+    def of(cls, model: RMDP, question: Question, within: Mask | None = None) -> System:
+        """Write down the equations.
 
         Args:
             model: The model.
@@ -64,25 +48,27 @@ class System:
             within: States to leave out are False; the others must not lead there.
         """
         t = model.tables
-        label, _ = strong_components(*equation_graph(t))
-        order = np.argsort(label, kind="stable").astype(np.int32)
-        wanted = t.states if within is None else t.states & within
-        order = order[wanted[order]]
-        row = np.full(t.n_vertices, -1, np.int32)
-        row[order] = np.arange(len(order), dtype=np.int32)
         # Where floats are the exact numbers, sums may deviate from 1 a little.
         prob = closed_probabilities(t) if model.exact.binary else t.prob
-        begins = np.flatnonzero(np.diff(label[order], prepend=-1))
-        equations = Equations(
-            *reduce_rows(t, order, row, prob), np.append(begins, len(order)).astype(np.int32)
-        )
-        gain, size = expected_rewards(t, order, prob, question.transition_rewards(t))
-        return cls(model, question, equations, order, row, gain, size)
+        equations = Equations.of(t, prob, within)
+        gain, size = expected_rewards(t, prob, question.transition_rewards(t))
+        source = equations.source
+        return cls(model, question, equations, gain[source], size[source])
+
+    @property
+    def vertex(self) -> Ints:
+        """Vertex of each row."""
+        return self.equations.vertex
+
+    @property
+    def row(self) -> Ints:
+        """Row of each vertex, -1 at exits and call ports."""
+        return self.equations.row
 
     @property
     def n_rows(self) -> int:
         """Number of states."""
-        return len(self.vertex)
+        return self.equations.size
 
     @property
     def complete(self) -> bool:
@@ -120,7 +106,7 @@ class System:
         doubt = 4 * (len(entries) + 2) * UNIT * (abs(worth) + float(np.abs(entries).max()))
         return total + math.copysign(doubt, direction)
 
-    def local_choice(self, choice: Indices) -> Ints:
+    def local_choice(self, choice: Ints) -> Ints:
         """Action of every vertex, counted within it, from the chosen action of every row."""
         local = np.zeros(self.model.tables.n_vertices, np.int32)
         local[self.vertex] = choice - self.equations.action_start[:-1]

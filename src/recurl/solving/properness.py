@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from recurl.model.rmdp import require_model
-from recurl.model.tables import CALL, Floats, Tables
+from recurl.model.tables import CALL, CALLS, EXITS, Floats, Ints, Mask, Tables
 from recurl.policy import RANDOM, Policy
 from recurl.solving.endless import endless_policy
 from recurl.solving.evaluate import evaluate
@@ -22,6 +23,9 @@ from recurl.solving.steps import Steps, greatest_steps, inductive, no_offsets
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
     from recurl.model.structure import Reach
+
+_EXACT = 60
+"""Vertices up to which fractions decide whether a critical policy ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,16 +103,16 @@ def analyse(model: RMDP) -> Analysis:
     """
     require_model(model, "analyse")
     rows = rows_of_model(model.tables)
-    found = greatest_steps(rows)
-    start = float(rows.start_prob @ found.values[rows.start])
+    found = greatest_steps(model.tables)
     one_exit = bool((model.tables.n_exits == 1).all())
-    if math.isfinite(start):
+    if np.isfinite(found.values[rows.start]).all():
         return _proper(model, rows, found, exact=one_exit and found.sharp)
-    if one_exit and not found.decided:
-        return Analysis(model, "unknown", "its expected steps are too large, or too hard to bound")
-    if one_exit:
-        return _not_proper(model, found)
-    return _multi_exit(model, rows, found)
+    if not one_exit:
+        return _multi_exit(model, rows, found)
+    endless = (found.stays | found.grows | _critical(model, found)) & _visited(model)
+    if endless.any():
+        return _not_proper(model, found, endless)
+    return Analysis(model, "unknown", "its expected steps are too large, or too hard to bound")
 
 
 class StepBounds(NamedTuple):
@@ -147,7 +151,7 @@ def step_evidence(tables: Tables) -> StepBounds | None:
     from recurl.model.structure import Reach
 
     rows = rows_of_model(tables)
-    found = greatest_steps(rows)
+    found = greatest_steps(tables)
     if np.isfinite(found.values).all():
         d = _certain(tables, rows, found.values)
         return None if d is None else StepBounds(d)
@@ -218,8 +222,7 @@ def _proper(model: RMDP, rows: Rows, found: Steps, *, exact: bool) -> Analysis:
     steps = _certain(model.tables, rows, found.values)
     if steps is None:
         return Analysis(model, "unknown", "its expected steps are too large for floats to prove")
-    tight = float(rows.start_prob @ found.values[rows.start])
-    bound = tight if exact else model.start_value(steps)
+    bound = model.start_value(steps)
     reason = _at_most(bound)
     if not np.isfinite(steps).all():
         reason += "; from vertices that no run visits it may not end"
@@ -237,34 +240,76 @@ def _radius(t: Tables, d: Floats) -> float:
     return math.inf if widest == 0 else 2 / widest
 
 
-def _not_proper(model: RMDP, found: Steps) -> Analysis:
-    if found.stays[_visited(model)].any():
+def _not_proper(model: RMDP, found: Steps, endless: Mask) -> Analysis:
+    """The verdict on a model with places that a run can visit, and at which it can be kept."""
+    if (found.stays & endless).any():
         reason = "a policy can go on forever"
     else:
         reason = "a policy takes infinitely many steps on average: it calls faster than it returns"
-    return Analysis(
-        model, "not proper", reason, math.inf, steps=found.values, witness=_witness(model, found)
-    )
+    witness = _witness(model, found, endless)
+    return Analysis(model, "not proper", reason, math.inf, steps=found.values, witness=witness)
 
 
-def _visited(model: RMDP) -> np.ndarray:
+def _visited(model: RMDP) -> Mask:
     return np.asarray(model.reach.reachable, np.bool_)
 
 
-def _witness(model: RMDP, found: Steps) -> Policy:
+def _witness(model: RMDP, found: Steps, endless: Mask) -> Policy:
     """The actions that keep a run going where it can be kept going, and any action elsewhere.
 
     Any action, so that the run gets there with positive probability.
     """
     t = model.tables
     own = found.choice - t.action_start[:-1]
-    return Policy.stackless(model, np.where(found.bad & (found.choice >= 0), own, RANDOM))
+    chosen = np.where(endless & (found.choice >= 0), own, RANDOM)
+    return Policy.stackless(model, chosen)
+
+
+def _critical(model: RMDP, found: Steps) -> Mask:
+    """Doubtful vertices of 1-exit models whose chosen actions are proved to take infinitely long.
+
+    Floats cannot tell a spectral radius of 1 from one that is a little less; fractions can.
+    """
+    t = model.tables
+    critical = np.zeros(t.n_vertices, np.bool_)
+    places = np.flatnonzero(found.doubtful & t.states)
+    if 0 < len(places) <= _EXACT:
+        critical[places] = not _radius_below_one(model, places.tolist(), found.choice)
+    return critical
+
+
+def _radius_below_one(model: RMDP, places: list[int], choice: Ints) -> bool:
+    """Whether the matrix of the chosen actions has a spectral radius below 1: exact elimination.
+
+    It is below 1 exactly if elimination without pivoting meets positive pivots only.
+    """
+    t, n = model.tables, len(places)
+    number = {place: k for k, place in enumerate(places)}
+    matrix = [[Fraction(int(i == j)) for j in range(n)] for i in range(n)]
+    for i, place in enumerate(places):
+        action = int(choice[place])
+        for k in range(int(t.transition_start[action]), int(t.transition_start[action + 1])):
+            ends = [int(t.landing[k])] if t.move[k] != EXITS else []
+            if t.move[k] == CALLS:
+                ends.append(int(t.box_return[t.move_box[k]]))
+            for end in ends:
+                if end in number:
+                    matrix[i][number[end]] -= model.exact.prob(k)
+    for i in range(n):
+        if matrix[i][i] <= 0:
+            return False
+        for row in matrix[i + 1 :]:
+            factor = row[i] / matrix[i][i]
+            if factor:
+                pairs = zip(row[i:], matrix[i][i:], strict=True)
+                row[i:] = [a - factor * b for a, b in pairs]
+    return True
 
 
 def _multi_exit(model: RMDP, rows: Rows, found: Steps) -> Analysis:
     """Verdict on a multi-exit model on which the relaxation without offsets diverges."""
-    if found.stays[_visited(model)].any():
-        return _not_proper(model, found)
+    if (endless := found.stays & _visited(model)).any():
+        return _not_proper(model, found, endless)
     proved = _multi_exit_bounds(model.tables, rows, model.reach)
     if proved is not None:
         bound = model.start_value(proved.steps)

@@ -12,9 +12,6 @@ import numpy as np
 
 from recurl.model.tables import CALL, EXIT, Floats, Tables
 from recurl.solving.chains import leave_probabilities
-from recurl.solving.linear import Blocks
-from recurl.solving.properness_kernel import place_graph
-from recurl.solving.reach_kernel import raise_reach
 from recurl.solving.rows import Rows, rows_of_model
 
 _SLACK, _ENOUGH = 1e-12, 1e-7
@@ -35,17 +32,8 @@ def certain_reach(tables: Tables) -> Floats:
         >>> certain_reach(model.tables)[model.find("and.in")].round(6).tolist()
         [0.418861, 0.581139]
     """
-    rows = rows_of_model(tables)
-    order = Blocks.of(*place_graph(rows)).order
     single = bool((np.diff(tables.action_start) <= 1).all())
-    if single:
-        p = _by_newton(rows)
-    else:
-        p = np.zeros((tables.n_vertices, tables.max_exits))
-        sweeps = min(_SWEEPS, _WORK // (len(rows.prob) * tables.max_exits + 1) + 1)
-        for _ in range(sweeps):
-            if raise_reach(rows, p, order, _SLACK) <= _ENOUGH:
-                break
+    p = _by_newton(rows_of_model(tables)) if single else _by_sweeps(tables)
     return _with_ports(tables, p)
 
 
@@ -79,6 +67,24 @@ def call_worth(
             others -= certain[entry, k]
     total += np.maximum(others, 0.0) * best
     return total, (t.max_exits + 4) * 2.3e-16 * (size + np.abs(total))
+
+
+def _by_sweeps(t: Tables) -> Floats:
+    """Sweeps of p = min_a sum p' - slack from below: never below 0, ports apart."""
+    from scipy.sparse import csr_array
+
+    matrix = csr_array((t.prob, t.target, t.transition_start), shape=(t.n_actions, t.n_vertices))
+    begin, acting = t.action_start[:-1][t.states], np.flatnonzero(t.states)
+    p = np.zeros((t.n_vertices, t.max_exits))
+    sweeps = min(_SWEEPS, _WORK // (t.n_transitions * t.max_exits + 1) + 1)
+    for _ in range(sweeps):
+        before = p[acting]
+        _with_ports(t, p)
+        least = np.minimum.reduceat(matrix @ p, begin, axis=0) - _SLACK
+        p[acting] = np.maximum(before, least)
+        if (p[acting] - before).max() <= _ENOUGH:
+            break
+    return p
 
 
 def _by_newton(rows: Rows) -> Floats:

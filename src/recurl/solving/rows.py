@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recurl.model.tables import CALLS, EXITS, STEP, Bytes, Floats, Ints
+from recurl.model.tables import CALLS, EXITS, STEP, Bytes, Floats, Ints, runs
+from recurl.model.tables import Mask as Mask
 from recurl.policy import RANDOM
 from recurl.simulation.chain import chain_of
 
 if TYPE_CHECKING:
     from recurl.model.tables import Tables
     from recurl.policy import Policy
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Rows(NamedTuple):
@@ -154,3 +153,17 @@ def _exits(t: Tables) -> tuple[Ints, Ints]:
     exits = np.where(t.move == STEP, -1, np.where(t.move == EXITS, t.target, first))
     counts = np.where(t.move == CALLS, t.n_exits[callee], 0)
     return exits.astype(np.int32), counts.astype(np.int32)
+
+
+def place_graph(rows: Rows) -> tuple[Ints, Ints]:
+    """CSR graph of the places that the equation of each place refers to."""
+    r = rows
+    onward = r.move != EXITS
+    size = onward + r.n_returns
+    begin = np.concatenate([[0], np.cumsum(size)])
+    target = np.empty(begin[-1], np.int32)
+    target[begin[:-1][onward]] = r.landing[onward]
+    calls = r.n_returns > 0
+    back = runs(r.push[calls], r.n_returns[calls])
+    target[runs(begin[:-1][calls] + 1, r.n_returns[calls])] = back
+    return begin[r.transition_start[r.action_start]].astype(np.int32), target

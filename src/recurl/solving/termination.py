@@ -23,11 +23,10 @@ from recurl.model.tables import Floats, Ints
 from recurl.policy import Policy
 from recurl.solving.chains import leave_probabilities
 from recurl.solving.linear import Blocks, System, least_solutions
-from recurl.solving.properness_kernel import place_graph, stay_forever
 from recurl.solving.question import Question
-from recurl.solving.rows import Mask, Rows, rows_of_model, rows_of_policy
+from recurl.solving.rows import Mask, Rows, place_graph, rows_of_model, rows_of_policy
 from recurl.solving.solution import Solution
-from recurl.solving.steps import greatest_steps
+from recurl.solving.steps import greatest_steps, stay_forever
 from recurl.solving.termination_kernel import action_values, slope_system, sweep
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def _greatest(model: RMDP, rows: Rows) -> tuple[Ints, Floats, int]:
 def _least(model: RMDP, rows: Rows) -> tuple[Ints, Floats, int]:
     """Actions that end least often, a lower bound by place, and the number of Newton steps."""
     order = Blocks.of(*place_graph(rows)).order
-    stays, staying = stay_forever(rows, order)
+    stays, staying = stay_forever(rows)
     acting = order[(np.diff(rows.action_start)[order] > 0) & ~stays[order]]
     x = np.zeros(rows.size)
     chosen, steps = rows.action_start[acting], 0
@@ -115,7 +114,7 @@ def _least(model: RMDP, rows: Rows) -> tuple[Ints, Floats, int]:
             break
     choice = np.where(stays, staying, 0)
     choice[acting] = chosen - rows.action_start[acting]
-    sure = np.isfinite(greatest_steps(rows).values)
+    sure = np.isfinite(greatest_steps(model.tables).values)
     return choice.astype(np.int32), np.where(sure, 1.0, _lower_end(rows, x, acting, chosen)), steps
 
 

@@ -1,0 +1,230 @@
+"""Optimality equations ``x = max(g + P x)`` of a model, as one sparse matrix.
+
+Rows are the states of a model; every action of a row is a line of the matrix P. A call of a
+component with one exit is replaced by the sum ``x(entry) + x(return port)`` that it stands for. A
+call port of a component with several exits has a row of its own, with one action for each exit:
+``x(entry) + x(return port k)``, the most that a call can be worth. Exits are worth 0. Rows refer to
+rows of their own block or of earlier blocks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recurl.model.tables import CALL, CALLS, Floats, Ints, Mask, Tables, runs
+from recurl.solving.linear import Blocks
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+UNIT = 2.0**-53
+"""Relative error of one rounded operation."""
+
+
+class Equations(NamedTuple):
+    """``x(row) = max over its actions of gain(action) + sum weight x(column)``.
+
+    Attributes:
+        action_start: First action of each row. ``[n + 1]``
+        matrix: Weights by action and row, all positive. ``[A, n]``
+        source: Action of the model behind each action; -1 for an exit of a call. ``[A]``
+        error: Relative error of evaluating an action in floats. ``[A]``
+        block_start: First row of each strongly connected block; one more at the end.
+        vertex: Vertex of each row. ``[n]``
+        row: Row of each vertex, -1 if it has none. ``[V]``
+    """
+
+    action_start: Ints
+    matrix: csr_array
+    source: Ints
+    error: Floats
+    block_start: Ints
+    vertex: Ints
+    row: Ints
+
+    @classmethod
+    def of(cls, t: Tables, prob: Floats, within: Mask | None = None) -> Equations:
+        """Order the states by blocks that depend on each other, and write down their rows.
+
+        Args:
+            t: The arrays of a model.
+            prob: Probability of each transition.
+            within: Vertices to leave out are False; the others must not lead there.
+        """
+        blocks = Blocks.of(*_vertex_graph(t))
+        count = np.where(t.states, np.diff(t.action_start), _exits_called(t))
+        kept = t.states | (count > 1)
+        if within is not None:
+            kept = kept & within
+        order = blocks.order[kept[blocks.order]]
+        row = np.full(t.n_vertices, -1, np.int32)
+        row[order] = np.arange(len(order), dtype=np.int32)
+        begins = np.flatnonzero(np.diff(blocks.label[order], prepend=-1))
+        action_start = np.concatenate([[0], np.cumsum(count[order])]).astype(np.int32)
+        source = runs(t.action_start[order], count[order]).astype(np.int32)
+        source[np.repeat(~t.states[order], count[order])] = -1
+        return cls(
+            action_start,
+            _matrix(t, row, action_start, prob),
+            source,
+            # With k transitions: k roundings in the last probability, up to 2 k + 2 in the sum.
+            (4 * np.append(np.diff(t.transition_start), 2)[source] + 8) * UNIT,
+            np.append(begins, len(order)).astype(np.int32),
+            order,
+            row,
+        )
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.vertex)
+
+    def graph(self) -> csr_array:
+        """Which rows each row refers to, by any action."""
+        from scipy.sparse import csr_array
+
+        start = self.matrix.indptr[self.action_start]
+        shape = (self.size, self.size)
+        return csr_array((self.matrix.data, self.matrix.indices, start), shape=shape)
+
+    def only(self, keep: Mask) -> Equations:
+        """The equations of whole blocks that do not refer to others."""
+        actions = self.owners(keep)
+        sizes = np.add.reduceat(keep.astype(np.int32), self.block_start[:-1])
+        row = np.full(len(self.row), -1, np.int32)
+        row[self.vertex[keep]] = np.arange(np.count_nonzero(keep), dtype=np.int32)
+        count = np.diff(self.action_start)[keep]
+        return Equations(
+            np.concatenate([[0], np.cumsum(count)]).astype(np.int32),
+            self.matrix[actions][:, keep],
+            self.source[actions],
+            self.error[actions],
+            np.concatenate([[0], np.cumsum(sizes[sizes > 0])]).astype(np.int32),
+            self.vertex[keep],
+            row,
+        )
+
+    def without_loops(self) -> tuple[Equations, Floats]:
+        """The same solutions with rows that do not refer to themselves, and a factor for gains.
+
+        Loops that are surely taken again stay, as nothing leads out of them.
+        """
+        from scipy.sparse import csr_array
+
+        matrix = self.matrix
+        count = np.diff(matrix.indptr)
+        row = np.repeat(self.owners(np.arange(self.size, dtype=np.int32)), count)
+        loops = np.flatnonzero(matrix.indices == row)
+        if len(loops) == 0:
+            return self, np.ones(len(self.error))
+        action = np.searchsorted(matrix.indptr, loops, side="right") - 1
+        loops, action = (each[matrix.data[loops] < 1.0] for each in (loops, action))
+        scale = np.ones(len(self.error))
+        scale[action] = 1.0 / (1.0 - matrix.data[loops])
+        weight = matrix.data * np.repeat(scale, count)
+        weight[loops] = 0.0
+        free = csr_array((weight, matrix.indices, matrix.indptr), shape=matrix.shape)
+        return self._replace(matrix=free), scale
+
+    def lines(self, first: int, last: int) -> csr_array:
+        """The matrix of the actions from ``first`` to ``last``, sharing its memory."""
+        from scipy.sparse import csr_array
+
+        matrix = self.matrix
+        if last - first == matrix.shape[0]:
+            return matrix
+        begin, end = matrix.indptr[first], matrix.indptr[last]
+        start = matrix.indptr[first : last + 1] - begin
+        part = (matrix.data[begin:end], matrix.indices[begin:end], start)
+        return csr_array(part, shape=(last - first, self.size))
+
+    def by_action(self, value: Floats, missing: float = 0.0) -> Floats:
+        """Values of the model's actions in the order of these equations."""
+        return np.append(value, missing)[self.source]
+
+    def owners(self, value: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Values of rows, repeated for each of their actions."""
+        return np.repeat(value, np.diff(self.action_start))
+
+    def most(self, value: Floats) -> Floats:
+        """Greatest value of an action of each row."""
+        most: Floats = np.maximum.reduceat(value, self.action_start[:-1])
+        return most
+
+    def reach(self, size: Floats) -> Floats:
+        """Upper bounds, by action, on the sizes that it refers to: those up to the block's end."""
+        ends = np.maximum.accumulate(size)[self.block_start[1:] - 1]
+        rows = np.repeat(ends, np.diff(self.block_start))
+        return self.owners(rows)
+
+    def greatest_sum(self) -> float:
+        """The greatest sum of weights of an action."""
+        return float(np.max(self.matrix.sum(axis=1), initial=0.0))
+
+
+def closed_probabilities(t: Tables) -> Floats:
+    """Probabilities in which the last one of each action is what the others leave."""
+    prob, last = t.prob.copy(), t.transition_start[1:] - 1
+    prob[last] = 0.0
+    prob[last] = np.maximum(1.0 - np.add.reduceat(prob, t.transition_start[:-1]), 0.0)
+    return prob
+
+
+def expected_rewards(t: Tables, prob: Floats, reward: Floats) -> tuple[Floats, Floats]:
+    """Expected reward of each action of the model, and its greatest size."""
+    begin = t.transition_start[:-1]
+    return np.add.reduceat(prob * reward, begin), np.maximum.reduceat(np.abs(reward), begin)
+
+
+def _exits_called(t: Tables) -> Ints:
+    """Number of exits of the component that each call port calls, 0 at other vertices."""
+    callee = np.append(t.box_component, 0)[t.vertex_box]
+    return np.where(t.vertex_kind == CALL, t.n_exits[callee], 0)
+
+
+def _vertex_graph(t: Tables) -> tuple[Ints, Ints]:
+    """CSR graph: states refer to their targets, call ports to the entry and to all returns."""
+    begin = t.transition_start[t.action_start]
+    calls = np.flatnonzero(t.vertex_kind == CALL)
+    if len(calls) == 0:
+        return begin, t.target
+    exits = _exits_called(t)
+    size = np.diff(begin) + np.where(exits > 0, exits + 1, 0)
+    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int32)
+    target = np.empty(start[-1], np.int32)
+    target[runs(start[:-1], np.diff(begin))] = t.target
+    target[start[calls]] = t.entry_of_call(calls)
+    back = t.box_return[t.vertex_box[calls]]
+    target[runs(start[calls] + 1, exits[calls])] = runs(back, exits[calls])
+    return start, target
+
+
+def _matrix(t: Tables, row: Ints, action_start: Ints, prob: Floats) -> csr_array:
+    """Lines of all actions: transitions, with calls substituted, and the exits of call ports."""
+    from scipy.sparse import csr_array
+
+    own = row[t.action_vertex]
+    action = action_start[own] - t.action_start[t.action_vertex]
+    action = np.where(own < 0, -1, action + np.arange(t.n_actions, dtype=np.int32))
+    line, column = np.repeat(action, np.diff(t.transition_start)), row[t.target]
+    used = (line >= 0) & (prob > 0)
+    steps = np.flatnonzero(used & (column >= 0))
+    ports = np.flatnonzero((t.vertex_kind == CALL) & (row >= 0))
+    calls = np.flatnonzero(used & (column < 0) & (t.move == CALLS))
+    called = t.target[calls]
+    exits = _exits_called(t)[ports]
+    lines = runs(action_start[row[ports]], exits)
+    parts = [
+        (line[steps], column[steps], prob[steps]),
+        (line[calls], row[t.landing[calls]], prob[calls]),
+        (line[calls], row[t.box_return[t.vertex_box[called]]], prob[calls]),
+        (lines, np.repeat(row[t.entry_of_call(ports)], exits), np.ones(len(lines))),
+        (lines, row[runs(t.box_return[t.vertex_box[ports]], exits)], np.ones(len(lines))),
+    ]
+    parts = [part for part in parts if len(part[0])] or parts
+    lines, column, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    shape = (int(action_start[-1]), len(action_start) - 1)
+    return csr_array((weight, (lines.astype(np.int32), column)), shape=shape)
