@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recurl.cli.output import UsageError
+from recurl.cli.programs import is_program, read_program
 from recurl.errors import UnknownNameError
 from recurl.registration import STEP_LIMITS
 
@@ -35,18 +36,21 @@ ModelName = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A name from `recurl zoo`, or a file.",
+        help="A name from `recurl zoo`, a file, or FILE.py:FUNCTION for a program, whose file is "
+        "imported: its code runs.",
         autocompletion=completions,
     ),
 ]
 Parameters = Annotated[
     list[str] | None,
-    typer.Argument(metavar="KEY=VALUE", help="Parameters, if the model is from the zoo."),
+    typer.Argument(
+        metavar="KEY=VALUE", help="Parameters of a model of the zoo, or arguments of a program."
+    ),
 ]
 
 
 def read_model(name: str, parameters: Sequence[str] | None = None) -> RMDP:
-    """The model that a name with parameters, or the path of a file, stands for.
+    """The model that a name with parameters, the path of a file, or a program stands for.
 
     A name of the zoo comes first; write ``./cloud`` for a file of that name.
 
@@ -64,6 +68,8 @@ def read_model(name: str, parameters: Sequence[str] | None = None) -> RMDP:
     with Progress(f"making {name}"):
         if name in zoo.names():
             return _made(name, parameters or ())
+        if is_program(name):
+            return read_program(name, parameters or ()).unfolded.model
         if not _looks_like_file(name):
             raise UnknownNameError("model", name, zoo.names())
         return _loaded(Path(name), parameters or ())
@@ -80,7 +86,7 @@ def _made(name: str, parameters: Sequence[str]) -> RMDP:
 
 def _looks_like_file(name: str) -> bool:
     path = Path(name)
-    return path.exists() or path.suffix in (*SUFFIXES, ".txt", ".bp") or len(path.parts) > 1
+    return path.exists() or path.suffix in (*SUFFIXES, ".txt") or len(path.parts) > 1
 
 
 def _loaded(path: Path, parameters: Sequence[str]) -> RMDP:
@@ -90,8 +96,4 @@ def _loaded(path: Path, parameters: Sequence[str]) -> RMDP:
         raise UsageError(f"{path} is a file, and files take no parameters: {' '.join(parameters)}")
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file")
-    if path.suffix == ".bp":
-        from recurl.programs.boolean.translate import load_boolean
-
-        return load_boolean(path)
     return load(path)

@@ -11,7 +11,8 @@ import typer
 from recurl.cli.choices import choice_table, choices, explanation, explanation_data
 from recurl.cli.models import ModelName, Parameters, read_model
 from recurl.cli.numbers import real
-from recurl.cli.output import AsJson, facts, print_json, show, writable
+from recurl.cli.output import AsJson, UsageError, facts, print_json, show, writable
+from recurl.cli.programs import Called, is_program, read_program
 from recurl.errors import RecurlError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ EXAMPLES = """\
   recurl solve cloud --at-least -6
   recurl solve cloud --explain H.u5
   recurl solve lock.bp
+  recurl solve prog.py:climb --arg 3 --source best.py
   recurl solve cloud --certificate cloud.cert --policy best.json
 """
 
@@ -54,6 +56,13 @@ def solve(
             "its contexts, at the vertices named: --explain [VERTEX...].",
         ),
     ] = False,
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VALUE", help="Argument of a program, a Python literal; repeatable."),
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option(help="File for the completed program, as Python source.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Find the optimum, as an interval that contains it.
@@ -64,9 +73,10 @@ def solve(
     from recurl.progress import Progress
     from recurl.solving.api import solve as run
 
-    writable(certificate, policy)
+    writable(certificate, policy, source)
     given, vertices = _split(parameters or [], explain)
-    found = read_model(model, given)
+    called = _called(model, given, arg or [], source)
+    found = called.unfolded.model if called is not None else read_model(model, given)
     for vertex in vertices:
         found.find(vertex)
     with Progress(f"solving {found.name}") as progress:
@@ -84,6 +94,8 @@ def solve(
             solution.certificate.save(certificate)
     if policy is not None:
         _policy_of(solution).save(policy)
+    if source is not None and called is not None:
+        _complete(called, solution, source)
     if json:
         rules = {"rules": explanation_data(_policy_of(solution), vertices)} if explain else {}
         print_json({**_data(solution, at_least), **rules})
@@ -107,6 +119,27 @@ def _split(arguments: list[str], explain: bool) -> tuple[list[str], list[str]]:
     is_parameter = [re.match(r"\w+=", argument) is not None for argument in arguments]
     pairs = list(zip(arguments, is_parameter, strict=True))
     return [a for a, own in pairs if own], [a for a, own in pairs if not own]
+
+
+def _called(
+    model: str, parameters: list[str], arguments: list[str], source: Path | None
+) -> Called | None:
+    """The program that is solved, if it is one."""
+    from recurl.progress import Progress
+
+    if is_program(model):
+        with Progress(f"making {model}"):
+            return read_program(model, parameters, arguments)
+    if arguments or source is not None:
+        raise UsageError(f"--arg and --source are for programs, FILE.py:FUNCTION, not for {model}")
+    return None
+
+
+def _complete(called: Called, solution: Solution, path: Path) -> None:
+    from recurl.model.files import write_atomic
+    from recurl.programs.completion import complete
+
+    write_atomic(path, complete(called.unfolded, solution, called.arguments).source())
 
 
 def _policy_of(solution: Solution) -> Policy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from functools import cached_property
 from html import escape
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recurl.errors import NotProperError
 from recurl.model import html
 from recurl.programs.contexts import Conducts
 from recurl.programs.play import Play
@@ -138,3 +140,26 @@ class Completion:
 
     def __repr__(self) -> str:
         return f"<Completion of {self.model.name}: worth {self.value:.6g}>"
+
+
+def complete(unfolded: Unfolded, solution: Solution, arguments: Values = ()) -> Completion:
+    """The completion that a solution of a program's model stands for.
+
+    Args:
+        unfolded: The program and its model.
+        solution: A solution of the model.
+        arguments: What the program is called with.
+
+    Raises:
+        NotProperError: The optimum is not finite, or not known to be.
+    """
+    from recurl.programs.simplify import simplified
+    from recurl.solving.question import Question
+
+    policy = solution.policy
+    if policy is None or not math.isfinite(solution.value):
+        name = unfolded.exploration.functions[0].name
+        raise NotProperError(f"{name} has no best completion: {solution.reason}")
+    if solution.question == Question() and policy.kind != "stackless":
+        policy = simplified(policy, solution.lower)
+    return Completion(unfolded, policy, arguments, solution=solution)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any, overload
 
-from recurl.errors import NotProperError, RecurlError
+from recurl.errors import RecurlError
 from recurl.programs.language import current, running
 from recurl.programs.play import Chooser, Play, Player
 from recurl.programs.steps import STATES
@@ -151,19 +150,11 @@ class Program:
         Raises:
             NotProperError: The optimum is not finite, or not known to be.
         """
-        from recurl.programs.completion import Completion
-        from recurl.programs.simplify import simplified
+        from recurl.programs.completion import complete
         from recurl.solving.api import solve
-        from recurl.solving.question import Question
 
         unfolded = self.unfold(*arguments, state_limit=state_limit)
-        solution = solve(unfolded.model, **options)
-        if solution.policy is None or not math.isfinite(solution.value):
-            raise NotProperError(f"{self.name} has no best completion: {solution.reason}")
-        policy = solution.policy
-        if solution.question == Question() and policy.kind != "stackless":
-            policy = simplified(policy, solution.lower)
-        return Completion(unfolded, policy, arguments, solution=solution)
+        return complete(unfolded, solve(unfolded.model, **options), arguments)
 
     def learn(
         self, *arguments: Any, steps: int = 100_000, state_limit: int = STATES, **settings: Any

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recurl.errors import RecurlError
 from recurl.programs.boolean.parser import FAILED, RESULT, Parsed, parse, python_name
 from recurl.programs.decorator import Program
 from recurl.programs.language import choose, flip, reward
 from recurl.programs.syntax import Source
-
-if TYPE_CHECKING:
-    from recurl.model.rmdp import RMDP
 
 START = "start"
 """The function that calls main, and pays if an assertion was violated."""
@@ -44,12 +39,6 @@ def boolean_program(text: str, file: str = "<text>") -> Program:
             python_name(name), parameters, procedure.body, names, file=file, line=line
         )
     return _program(START, [], _start(parsed), names, file=file, line=1)
-
-
-def load_boolean(path: str | os.PathLike[str]) -> RMDP:
-    """The model of a file with a boolean program."""
-    program = boolean_program(Path(path).read_text(encoding="utf-8"), str(path))
-    return program.unfold(name=Path(path).stem).model
 
 
 def _start(parsed: Parsed) -> list[ast.stmt]:
