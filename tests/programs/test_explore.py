@@ -53,3 +53,22 @@ def test_draws_and_choices() -> None:
 def test_wrong_arguments_are_told_with_their_line(body: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         explored(f"@program\ndef f():\n    {body}")
+
+
+def test_starts_from_which_nothing_is_chosen_are_known() -> None:
+    x = explored(
+        """
+        @program
+        def f(n):
+            g(n)
+            if n:
+                f(n - 1)
+
+        @program
+        def g(n):
+            return choose(0, 1) if n == 1 else 0
+        """,
+        2,
+    )
+    starts = {x.describe(number) for number in x.deciding}
+    assert starts == {"f(n=2)", "f(n=1)", "g(n=1)"}

@@ -93,14 +93,18 @@ class Conducts:
         self.group_of = {c: numbers[folding.root(c)] for c in self._conducts}
 
     def callers(self, function: int, number: int) -> list[tuple[int, int, int]]:
-        """Who enters a context: (function, its context, position of the call), each once."""
+        """Who enters a context: (function, its context, position of the call), each once.
+
+        Calls from which no choice can be reached do not count: they may enter any context.
+        """
         found: dict[tuple[int, int, int], None] = {}
+        x = self.unfolded.exploration
         for caller, groups in self.groups.items():
             for i, group in enumerate(groups):
                 for state, callee in group.calls.items():
-                    if self.group_of[callee] == (function, number):
-                        position = self.unfolded.exploration.states[state].position
-                        found[caller, i, position] = None
+                    entered = self.group_of[callee] == (function, number)
+                    if entered and x.states[state].entry in x.deciding:
+                        found[caller, i, x.states[state].position] = None
         return list(found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from recurl.errors import LimitError, RecurlError
@@ -78,6 +79,24 @@ class Exploration:
         """The locals of a state that stands at an event, by name."""
         names = self.codes[state.function].events[state.position].names
         return dict(zip(names, state.values, strict=True))
+
+    @cached_property
+    def deciding(self) -> set[int]:
+        """Starts from which a choice can be reached before the call returns."""
+        found: set[int] = set()
+        callers: dict[int, list[int]] = {}
+        for start, reached in self.summaries.reached.items():
+            for state in (self.states[number] for number in reached):
+                if state.kind == CHOICE:
+                    found.add(start)
+                elif state.kind == CALLING:
+                    callers.setdefault(state.entry, []).append(start)
+        todo = list(found)
+        while todo:
+            new = set(callers.get(todo.pop(), ())) - found
+            found |= new
+            todo += new
+        return found
 
     def _function(self, program: Program) -> int:
         for number, known in enumerate(self.functions):

@@ -124,8 +124,12 @@ class _Filling:
             if target and target not in self.flow.meanings:
                 choice.name = target
         for position, states in self._states(lambda group: group.calls).items():
-            rows = [(c, s, self.all.group_of[callee][1]) for c, s, callee in states]
-            if self._has_contexts(position):
+            rows = [
+                (c, s, self.all.group_of[callee][1])
+                for c, s, callee in states
+                if s.entry in self.x.deciding  # where nothing is chosen, any context will do
+            ]
+            if rows and self._has_contexts(position):
                 self.holes.contexts[self.flow.origin(position)] = self._table(position, rows)
         return self.holes
 
