@@ -111,12 +111,10 @@ def test_a_press_while_the_interpreter_ends_does_not_count(tmp_path: Path) -> No
     assert process.wait(30) == 0
 
 
-def test_graph_searches_leave_other_threads_alone() -> None:
+def test_compiled_bounds_leave_other_threads_alone() -> None:
     """Else the thread that hears Ctrl-C would wait for the end of a search."""
     from recurl.learn.pac import kernel as pac
-    from recurl.model import graph_kernel as graphs
 
-    kernels = [*vars(graphs).values(), *vars(pac).values()]
-    found = [one for one in kernels if hasattr(one, "targetoptions")]
-    assert len(found) > 5
+    found = [one for one in vars(pac).values() if hasattr(one, "targetoptions")]
+    assert found
     assert all(one.targetoptions.get("nogil") or one.targetoptions.get("inline") for one in found)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from recurl.model.tables import Floats, Ints, Mask, Tables
+    from recurl.model.tables import Floats, Mask, Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class CallGraph:
     @classmethod
     def of(cls, tables: Tables) -> CallGraph:
         """The call graph of a model's boxes."""
-        from recurl.model.graph_kernel import strong_components
+        from recurl.model.graphs import strong_components
 
         pairs = np.unique(np.stack([tables.box_owner, tables.box_component]), axis=1)
         start = np.searchsorted(pairs[0], np.arange(tables.n_components + 1)).astype(np.int32)
@@ -91,9 +91,9 @@ class Reach:
     @classmethod
     def of(cls, tables: Tables) -> Reach:
         """Search the arrays of a model."""
-        from recurl.model.graph_kernel import exit_distances, reachable_vertices
+        from recurl.model.graphs import exit_distances, reachable_vertices
 
-        distance = exit_distances(tables, _callees_first(tables))
+        distance = exit_distances(tables, CallGraph.of(tables).groups)
         return cls(distance, reachable_vertices(tables, tables.starts, distance))
 
     @property
@@ -111,11 +111,3 @@ class Reach:
         """
         nearest = self.distance.min(axis=1)[self.reachable]
         return float(np.max(nearest[np.isfinite(nearest)], initial=0.0))
-
-
-def _callees_first(tables: Tables) -> Ints:
-    """Vertices in an order that lets distances spread in few sweeps."""
-    order = [component for group in CallGraph.of(tables).groups for component in group]
-    start = tables.component_start
-    blocks = [np.arange(start[c + 1] - 1, start[c] - 1, -1, dtype=np.int32) for c in order]
-    return np.concatenate(blocks)

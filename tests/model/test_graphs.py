@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recurl.model.graph_kernel import strong_components
+import recurl
+from recurl import zoo
+from recurl.model import graphs
+from recurl.model.graphs import strong_components
+from recurl.model.structure import CallGraph
 
-graphs = st.integers(1, 8).flatmap(
+adjacencies = st.integers(1, 8).flatmap(
     lambda n: st.lists(st.sets(st.integers(0, n - 1)), min_size=n, max_size=n)
 )
 
 
-@given(graphs)
+@given(adjacencies)
 def test_strong_components_are_mutual_reachability(graph: list[set[int]]) -> None:
     n = len(graph)
     start = np.cumsum([0, *map(len, graph)]).astype(np.int32)
@@ -34,3 +39,25 @@ def test_a_long_chain_needs_no_deep_recursion() -> None:
     label, count = strong_components(start, target)
     assert count == n
     np.testing.assert_array_equal(label, np.arange(n)[::-1])
+
+
+@pytest.mark.parametrize("exits", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_long_ways_are_found_by_distance(
+    exits: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    t = zoo.random_model(seed=seed, components=5, nodes=6, exits=exits).tables
+    groups = CallGraph.of(t).groups
+    swept = graphs.exit_distances(t, groups)
+    monkeypatch.setattr(graphs, "_SWEEPS", 0)
+    np.testing.assert_array_equal(graphs.exit_distances(t, groups), swept)
+
+
+def test_a_chain_longer_than_sweeps_go() -> None:
+    builder = recurl.Builder("chain").component("A", entries="n0", exits="out")
+    for i in range(120):
+        builder = builder.at(f"n{i}").action("go").to(f"n{i + 1}" if i < 119 else "out", 1)
+    reach = builder.build().reach
+    assert reach.distance.max() == 120
+    assert reach.reachable.all()
+    assert reach.diameter == 120
