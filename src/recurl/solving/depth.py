@@ -11,14 +11,8 @@ import math
 
 import numpy as np
 
-<<<<<<< HEAD
 from recurl.model.tables import CALLS, EXITS, STEP, Floats, Ints, runs
 from recurl.solving.linear import Chain, solve_directly
-=======
-from recurl.model.graphs import strong_components
-from recurl.model.tables import Ints
-from recurl.solving.depth_kernel import local_graph, raise_height
->>>>>>> 2d31c1b (Search graphs of models with scipy instead of compiled functions)
 from recurl.solving.rows import Rows
 
 _TALLEST = 1_000_000

@@ -15,20 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-<<<<<<< HEAD
 from recurl.model.tables import Floats, Ints, Mask
-=======
-from recurl.model.graphs import strong_components
-from recurl.model.tables import Floats, Ints
-from recurl.solving.linear_kernel import (
-    HUGE,
-    biconjugate,
-    relax_linear,
-    right_sides,
-    solve_linear_blocks,
-    store,
-)
->>>>>>> 2d31c1b (Search graphs of models with scipy instead of compiled functions)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

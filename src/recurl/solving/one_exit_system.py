@@ -8,10 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-<<<<<<< HEAD
-=======
-from recurl.model.graphs import strong_components
->>>>>>> 2d31c1b (Search graphs of models with scipy instead of compiled functions)
 from recurl.model.tables import CALL
 from recurl.solving.equations import UNIT, Equations, closed_probabilities, expected_rewards
 
