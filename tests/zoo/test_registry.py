@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from recurl import zoo
-from recurl.errors import UnknownNameError
-from recurl.zoo.registry import MODELS
+from recurl.errors import LimitError, UnknownNameError
+from recurl.zoo import registry
+from recurl.zoo.registry import MODELS, make, make_from_text, parameters
 
 
 def test_every_model_is_a_function_of_the_zoo() -> None:
@@ -86,3 +87,28 @@ def test_making_a_model_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("succinct", {"n": 100_000_000}), ("palindrome", {"size": 300}),
+     ("letter_world", {"patience": 10**9}), ("palindrome_product", {"size": 10**6}),
+     ("random_model", {"components": 10**9})],
+)  # fmt: skip
+def test_models_that_are_too_large_are_refused_before_they_are_built(
+    name: str, values: dict[str, int]
+) -> None:
+    with pytest.raises(LimitError, match=f"{name} with .* is too large: about .* vertices"):
+        make(name, **values)
+    with pytest.raises(LimitError, match="too large"):
+        make_from_text(name, [f"{key}={value}" for key, value in values.items()])
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("succinct", {"n": 50}), ("palindrome", {"size": 6}), ("letter_world", {"patience": 20}),
+     ("palindrome_product", {"size": 6}), ("random_model", {"components": 20, "nodes": 50})],
+)  # fmt: skip
+def test_sizes_are_estimated_well(name: str, values: dict[str, int]) -> None:
+    guess = registry._VERTICES[name]({**parameters(name), **values})
+    assert guess == pytest.approx(make(name, **values).tables.n_vertices, rel=0.25)

@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from recurl.errors import UnknownNameError
+from recurl.errors import LimitError, UnknownNameError
 from recurl.model.numbers import number_text
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
@@ -61,6 +61,21 @@ MODELS: dict[str, Callable[..., RMDP]] = {
     )
 }
 
+LARGEST = 1_000_000
+"""Most vertices of a model that is made by name: building more takes minutes and gigabytes."""
+
+LARGEST_FROM_ARRAYS = 20_000_000
+"""The same for ``random_model``, which is made without an object per vertex."""
+
+_VERTICES: dict[str, Callable[[dict[str, Any]], float]] = {
+    "letter_world": lambda given: 80 * given["patience"],
+    "palindrome": lambda given: 75 * given["size"] ** 2,
+    "palindrome_product": lambda given: 75 * given["size"] ** 2,
+    "random_model": lambda given: 2 * given["components"] * given["nodes"],
+    "succinct": lambda given: 6 * given["n"],
+}
+"""About how many vertices a model has, where that depends on parameters."""
+
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -101,6 +116,7 @@ def make(name: str, **values: Any) -> RMDP:
     Raises:
         UnknownNameError: There is no such model, or it has no such parameter.
         ValueError: A parameter has a wrong value.
+        LimitError: The model would be too large; its function builds it all the same.
 
     Example:
         >>> make("gambler", p=0.25)
@@ -110,7 +126,23 @@ def make(name: str, **values: Any) -> RMDP:
     for key in values:
         if key not in known:
             raise UnknownNameError(f"parameter of {name}", key, known)
+    _check_size(name, known, values)
     return _function(name)(**values)
+
+
+def _check_size(name: str, known: dict[str, Any], values: dict[str, Any]) -> None:
+    """Refuse a model that would be too large, before it is built."""
+    whole = all(isinstance(value, int) for key, value in values.items() if type(known[key]) is int)
+    if name not in _VERTICES or not whole:
+        return  # what is no whole number is refused by the model itself
+    vertices = _VERTICES[name]({**known, **values})
+    limit = LARGEST_FROM_ARRAYS if name == "random_model" else LARGEST
+    if vertices > limit:
+        given = ", ".join(f"{key}={value}" for key, value in values.items())
+        raise LimitError(
+            f"{name} with {given} is too large: about {vertices:,.0f} vertices, the limit is "
+            f"{limit:,}; recurl.zoo.{name}({given}) builds it all the same, in Python"
+        )
 
 
 def make_from_text(name: str, assignments: Sequence[str] = ()) -> RMDP:
