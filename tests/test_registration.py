@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
+from importlib.util import find_spec
 
 import gymnasium as gym
 import numpy as np
@@ -13,6 +15,9 @@ import recurl
 from recurl.errors import UnknownNameError
 from recurl.registration import STEP_LIMITS, environment_id, register_environments
 
+needs_sb3 = pytest.mark.skipif(
+    find_spec("stable_baselines3") is None, reason="needs stable-baselines3 (make install-bench)"
+)
 IDS = [environment_id(name) for name in STEP_LIMITS]
 
 
@@ -89,3 +94,32 @@ def compare(observations: np.ndarray, infos: dict, apart: list) -> None:  # type
             assert bool(infos.get(f"_{key}", np.zeros(2))[i]) == (key in info)
             if key in info:
                 np.testing.assert_array_equal(infos[key][i], info[key])
+
+
+@needs_sb3
+def test_stable_baselines3_makes_environments_by_id() -> None:
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import SubprocVecEnv
+
+    for kind in (None, SubprocVecEnv):
+        # Other processes have not imported recurl: there, the id names the module.
+        name = "recurl/Cloud-v0" if kind is None else "recurl:recurl/Cloud-v0"
+        envs = make_vec_env(name, 2, vec_env_cls=kind)
+        envs.reset()
+        assert envs.step(np.array([1, 0]))[0].tolist()[0] == 8
+        envs.close()
+    agent = PPO("MlpPolicy", "recurl/Cloud-v0", n_steps=32, device="cpu").learn(64)
+    assert agent.num_timesteps == 64
+
+
+def test_environments_of_a_model_go_to_other_processes() -> None:
+    model = recurl.zoo.cloud()
+    envs = gym.vector.AsyncVectorEnv(
+        [partial(recurl.ModelEnv, model)] * 2, context="spawn", shared_memory=False
+    )
+    try:
+        envs.reset(seed=0)
+        assert envs.step(np.array([1, 1]))[0].tolist() == [8, 8]
+    finally:
+        envs.close()
