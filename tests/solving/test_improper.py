@@ -6,6 +6,8 @@ import pytest
 
 import recurl
 from recurl.errors import NotProperError
+from recurl.grammar import Grammar
+from recurl.grammar.model import model_of
 
 
 def walk(stay: float, go: float) -> recurl.RMDP:
@@ -59,7 +61,47 @@ def test_costs_without_end_are_avoided() -> None:
     assert recurl.solve(walk(1, 5), objective="min").value == 5
 
 
-@pytest.mark.parametrize("rewards", [(-1, 5), (0, 1), (0, -1), (0, 0)])
+@pytest.mark.parametrize(("stay", "go"), [(-1, 0), (-1, 5)])
+def test_leaving_need_not_cost_where_staying_does(stay: float, go: float) -> None:
+    for method in ("auto", "policy-iteration"):
+        solution = recurl.solve(walk(stay, go), method)
+        assert solution.lower <= go <= solution.upper
+        assert solution.gap < 1e-9
+    mirrored = recurl.solve(walk(-stay, -go), objective="min")
+    assert mirrored.lower <= -go <= mirrored.upper
+
+
+def test_branching_with_free_steps_in_between() -> None:
+    """Grow costs 1, die 5; the steps from one call to the next are free."""
+    grammar = Grammar("g", {"A": {"grow": ["A A {1}"], "die": ["{5}"]}})
+    solution = recurl.solve(model_of(grammar), objective="min")
+    assert solution.lower <= 5 <= solution.upper
+    assert solution.gap < 1e-9
+
+
+def help_desk() -> recurl.RMDP:
+    """An agent may refuse, the desk may retry; every step costs 1, and escalating 3 more."""
+    return (
+        recurl.Builder("desk")
+        .component("Desk", entries="in", exits="out").box("b", "Agent")
+        .at("in").action("ask", reward=-1).to("b")
+        .at("b.out").action("retry", reward=-1).to("b", "1/2").to("out", "1/2")
+                    .action("again", reward=-1).to("b").action("up", reward=-4).to("out")
+        .component("Agent", entries="in", exits="out").box("d", "Desk")
+        .at("in").action("help", reward=-2).to("out").action("refuse", reward=-1).to("d")
+        .at("d.out").action("back", reward=-1).to("out")
+        .build()
+    )  # fmt: skip
+
+
+def test_a_help_desk_that_may_retry_for_ever() -> None:
+    # ask (1) and help (2), then retry: x = 1 + (2 + x) / 2 = 4, as much as to give up at once.
+    solution = recurl.solve(help_desk())
+    assert solution.lower <= -7 <= solution.upper
+    assert solution.gap < 1e-9
+
+
+@pytest.mark.parametrize("rewards", [(0, 1), (0, -1), (0, 0)])
 def test_others_are_explained(rewards: tuple[float, float]) -> None:
     with pytest.raises(NotProperError, match=r"walk is not proper: .*'stay' at A\.n"):
         recurl.solve(walk(*rewards), "policy-iteration")
@@ -113,3 +155,37 @@ def test_starts_that_never_happen_do_no_harm() -> None:
     builder.at("never").action("turn").to("round").at("round").action("turn").to("round")
     solution = recurl.solve(builder.build({"A.in": 1}))
     assert solution.value == pytest.approx(1.5)
+
+
+def one_of_two(stay: float) -> recurl.RMDP:
+    """Not recursive, two exits: stay as long as one likes, or toss a coin."""
+    builder = recurl.Builder("one_of_two").component("A", entries="in", exits=["done", "fail"])
+    for vertex in ("in", "n"):
+        builder.at(vertex).action("stay", reward=stay).to("n")
+        builder.action("go").to("done", "1/2").to("fail", "1/2")
+    return builder.build()
+
+
+def test_exits_of_a_process_in_which_a_run_may_stay() -> None:
+    most = recurl.solve(one_of_two(0), of="exit:done")
+    assert most.lower <= 0.5 <= most.upper
+    least = recurl.solve(one_of_two(0), of="exit:done", objective="min")
+    assert least.lower == least.upper == 0.0
+    total = recurl.solve(one_of_two(-1))
+    assert total.lower <= 0 <= total.upper
+    assert total.gap < 1e-9
+
+
+def test_loops_that_no_run_visits_do_no_harm_with_several_exits() -> None:
+    builder = recurl.Builder("odd").component("A", entries="in", exits=["x", "y"]).box("a", "A")
+    builder.at("in").action("go", reward=1).to("x", "1/2").to("a", "1/2")
+    builder.action("on", reward=1).to("x", "3/4").to("a", "1/4")
+    builder.at("lost").action("stay").to("lost")
+    builder.at("a.x").action("up").to("x")
+    builder.at("a.y").action("turn").to("lost")  # behind an exit that is never taken
+    solution = recurl.solve(builder.build())
+    assert solution.lower <= 2 <= solution.upper
+    assert solution.gap < 1e-6
+    assert solution.policy is not None
+    assert recurl.evaluate(solution.policy).value == pytest.approx(2)
+    assert "no run visits" in solution.reason

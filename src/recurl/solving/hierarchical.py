@@ -48,11 +48,16 @@ def solve_hierarchical(
         states = Unravelling(model, model.tables.n_components, 0, LIMIT)
     except LimitError:
         return None
-    flat = _single_exit(states.model_of_states(), question)
+    whole = states.model_of_states()
     try:
-        found = solve_one_exit(flat, Question(question.objective), epsilon, **options)
+        flat, asked = _single_exit(whole, question), Question(question.objective)
+        found = solve_one_exit(flat, asked, epsilon, **options)
     except NotProperError:
-        return None
+        if question.rewards != "none" or sorted(question.exit_values)[-2:] != [0.0, 1.0]:
+            return None
+        flat = _reaching(whole, question.exit_values.index(1.0))
+        asked = Question(question.objective, "none", (1.0,))
+        found = solve_one_exit(flat, asked, epsilon, **options)
     return replace(
         found,
         model=model,
@@ -82,6 +87,26 @@ def _single_exit(flat: RMDP, question: Question) -> RMDP:
         target=target,
         prob=t.prob,
         reward=rewards,
+        start_prob=t.start_prob,
+    )
+
+
+def _reaching(flat: RMDP, exit_index: int) -> RMDP:
+    """The same process with one of its exits; runs that leave by another one never end."""
+    t = flat.tables
+    entries, exits = int(t.n_entries[0]), int(t.n_exits[0])
+    trap = t.n_vertices - exits + 1
+    other = (t.vertex_kind[t.target] == EXIT) & (t.target != entries + exit_index)
+    target = np.where(t.target < entries, t.target, np.maximum(t.target - exits + 1, entries))
+    actions = np.diff(t.action_start)
+    rows = np.concatenate([actions[:entries], [0], actions[entries + exits :], [1]])
+    return RMDP.from_arrays(
+        Layout.of([entries], [1], [t.n_vertices - entries - exits + 1]),
+        action_start=np.concatenate([[0], np.cumsum(rows)]),
+        transition_start=np.append(t.transition_start, t.n_transitions + 1),
+        target=np.append(np.where(other, trap, target), trap),
+        prob=np.append(t.prob, 1.0),
+        reward=np.zeros(t.n_transitions + 1),
         start_prob=t.start_prob,
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from recurl.errors import NotProperError
 from recurl.solving.evaluate import evaluate
-from recurl.solving.least_cost import least_cost
+from recurl.solving.least_cost import least_cost, potential
 from recurl.solving.solution import Solution
 from recurl.solving.termination import termination
 
@@ -41,16 +41,16 @@ def improper_optimum(
     costs something, and every policy takes infinitely many steps on average, then all pay
     infinitely much. Every policy does so if there is only one, if no exit can be reached, or (for
     1-exit models) if even the greatest probability to end is below 1. If every step of a 1-exit
-    model costs something, but some policy ends, the optimum is finite: see `least_cost`.
+    model costs something in the end, but some policy ends, the optimum is finite: see `least_cost`.
 
     Raises:
         NotProperError: The optimum is not known.
     """
-    costs = analysis.verdict == "not proper" and _reachable_rewards(model, question).max() < 0
     value = _infinite_value(model, question, analysis)
     if value is not None:
         return _infinite(model, question, analysis, value, began=began)
-    found = least_cost(model, question) if costs and model.kind.one_exit else None
+    falls = potential(model, question) if model.kind.one_exit else None
+    found = least_cost(model, question, falls) if falls is not None else None
     if found is None:
         raise NotProperError(_explanation(model, analysis))
     return found

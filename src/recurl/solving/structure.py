@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from recurl.errors import NotProperError
+from recurl.model.rmdp import RMDP
+from recurl.policy import Policy
 from recurl.solving.certified import solve_certified
 from recurl.solving.hierarchical import solve_hierarchical
 from recurl.solving.improper import improper_optimum
@@ -15,7 +21,6 @@ from recurl.solving.one_exit import solve_one_exit
 from recurl.solving.properness import analyse
 
 if TYPE_CHECKING:
-    from recurl.model.rmdp import RMDP
     from recurl.solving.question import Question
     from recurl.solving.solution import Solution
 
@@ -49,4 +54,47 @@ def solve_any(model: RMDP, question: Question, epsilon: float, **options: Any) -
     try:
         return solve_certified(model, question, epsilon, **options)
     except NotProperError:
+        if not model.reach.reachable[model.tables.states].all():
+            with suppress(NotProperError):
+                return _reachable_optimum(model, question, epsilon, **options)
         return improper_optimum(model, question, analyse(model), began=began)
+
+
+def _reachable_optimum(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
+    """The optimum of a model with vertices that no run visits, whatever may happen there."""
+    found = solve_certified(reachable_part(model), question, epsilon, **options)
+    policy = found.policy
+    if policy is not None:
+        policy = Policy(
+            model,
+            policy.context_component,
+            policy.actions,
+            callees=policy.callees,
+            start=policy.start,
+        )
+    reason = f"{found.reason}; vertices that no run visits are left out"
+    return replace(found, model=model, policy=policy, reason=reason, _certify=None)
+
+
+def reachable_part(model: RMDP) -> RMDP:
+    """The same model with vertices that no run visits leaving by the first exit at once."""
+    t = model.tables
+    lost = ~model.reach.reachable[t.action_vertex]
+    count = np.diff(t.transition_start)
+    kept = np.repeat(~lost, count)
+    first = np.zeros(t.n_transitions, np.bool_)
+    first[t.transition_start[:-1]] = True
+    used = kept | first
+    owner = t.vertex_component[np.repeat(t.action_vertex, count)]
+    leave = t.component_start[owner] + t.n_entries[owner]
+    return RMDP.from_arrays(
+        t.layout,
+        action_start=t.action_start,
+        transition_start=np.concatenate([[0], np.cumsum(np.where(lost, 1, count))]),
+        target=np.where(kept, t.target, leave)[used],
+        prob=np.where(kept, t.prob, 1.0)[used],
+        reward=np.where(kept, t.reward, 0.0)[used],
+        start_component=t.start_component,
+        start_prob=t.start_prob,
+        name=model.name,
+    )
