@@ -109,7 +109,7 @@ def test_stable_baselines3_makes_environments_by_id() -> None:
         envs.reset()
         assert envs.step(np.array([1, 0]))[0].tolist()[0] == 8
         envs.close()
-    agent = PPO("MlpPolicy", "recurl/Cloud-v0", n_steps=32, device="cpu").learn(64)
+    agent = PPO("MlpPolicy", "recurl/Cloud-v0", n_steps=64, device="cpu").learn(64)
     assert agent.num_timesteps == 64
 
 
