@@ -32,3 +32,16 @@ def test_two_types() -> None:
     assert found.value == pytest.approx((5**0.5 - 1) / 2, abs=1e-9)
     with pytest.raises(UnknownNameError, match="mean"):
         termination(grammar, "mean")
+
+
+def test_going_round_in_circles_does_not_widen_the_interval() -> None:
+    rules = {
+        "A": {"round": ["B"], "bold": ["A A [0.6]", "[0.4]"]},
+        "B": {"back": ["A"], "on": ["C"]},
+        "C": {"back": ["B"], "safe": ["A A [0.55]", "[0.45]"]},
+    }
+    found = termination(Grammar("g", rules))
+    # From C, twice A: x = 9/20 + 11/20 x^2, and x(A) = x(C).
+    assert found.lower <= 9 / 11 <= found.upper
+    assert found.upper - found.lower < 1e-11
+    assert found.choices["A"] == "round"

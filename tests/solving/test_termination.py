@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -81,3 +82,20 @@ def test_optima_by_brute_force(seed: int) -> None:
     assert min(low for low, _ in ends) <= worst.upper + 1e-9
     assert best.gap < 1e-6
     assert worst.gap < 1e-4
+
+
+def test_many_types_are_quick_and_narrow() -> None:
+    # Type i becomes two of type i + 1, or dies; the last one is the first again.
+    builder = recurl.Builder("ring")
+    count = 60
+    for i in range(count):
+        builder.component(f"T{i}", entries="in", exits="out")
+        builder.box("one", f"T{(i + 1) % count}").box("two", f"T{(i + 1) % count}")
+        for name, p in (("a", "0.55"), ("b", "0.6")):
+            builder.at("in").action(name).to("one", p).to("out", str(1 - Fraction(p)))
+        builder.at("one.out").action("next").to("two").at("two.out").action("next").to("out")
+    model = builder.build("T0")
+    best, worst = recurl.termination(model), recurl.termination(model, "min")
+    assert best.lower <= Fraction(9, 11) <= best.upper
+    assert worst.lower <= Fraction(2, 3) <= worst.upper
+    assert max(best.gap, worst.gap) < 1e-11

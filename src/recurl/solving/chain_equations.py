@@ -83,17 +83,17 @@ def visited(rows: Rows, can: Mask) -> Mask:
 
 
 class Polynomials(NamedTuple):
-    """Equations ``x_n = sum weight x_first x_second``; the unknown after the last is 1.
+    """Sums ``f_n(x) = sum weight x_first x_second``; the unknown after the last is 1.
 
     Attributes:
         size: Number of unknowns.
-        row: Equation of each term.
+        row: Sum of each term: an equation, or an action.
         weight: Coefficient of each term.
         low: At most the exact coefficient.
         high: At least the exact coefficient.
         first: First factor of a term.
         second: Second factor of a term.
-        terms: Number of terms of each equation.
+        terms: Number of terms of each sum.
     """
 
     size: int
@@ -119,13 +119,13 @@ class Polynomials(NamedTuple):
 
     def _sum(self, weight: Floats, x: Floats) -> Floats:
         y = np.append(x, 1.0)
-        return sums(self.row, weight * y[self.first] * y[self.second], self.size)
+        return sums(self.row, weight * y[self.first] * y[self.second], len(self.terms))
 
     def slope_above(self, x: Floats, w: Floats) -> Floats:
         """At least f'(x) w."""
         y, z = np.append(x, 1.0), np.append(w, 0.0)
         inner = z[self.first] * y[self.second] + y[self.first] * z[self.second]
-        return above(sums(self.row, self.high * inner, self.size), 2 * self.terms)
+        return above(sums(self.row, self.high * inner, len(self.terms)), 2 * self.terms)
 
     def jacobian(self, x: Floats) -> tuple[Indices, Indices, Floats]:
         """Row, column and value of the entries of f'(x)."""
@@ -169,6 +169,22 @@ def polynomials(rows: Rows, can: Mask) -> Polynomials:
         first=np.concatenate([none[: len(leave)], first]),
         second=np.concatenate([none, number[back, exits]]),
         terms=np.bincount(row, minlength=size),
+    )
+
+
+def action_polynomials(rows: Rows) -> Polynomials:
+    """1-exit rows: for every action the probability to leave, given that of every place."""
+    i = np.flatnonzero(rows.prob > 0)
+    count = len(rows.transition_start) - 1
+    action = np.repeat(np.arange(count), np.diff(rows.transition_start))[i]
+    return Polynomials(
+        rows.size,
+        action,
+        rows.prob[i],
+        *probability_bounds(rows, i),
+        first=np.where(rows.move[i] == EXITS, rows.size, rows.landing[i]),
+        second=np.where(rows.move[i] == CALLS, rows.push[i], rows.size),
+        terms=np.bincount(action, minlength=count),
     )
 
 

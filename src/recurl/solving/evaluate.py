@@ -74,6 +74,10 @@ class Evaluation:
         total, rest = expected_depth(rows, self.chain.leaving.places)
         return total + rest
 
+    def start_mean(self, bounds: Floats, *, above: bool) -> float:
+        """The mean of bounds at the places where runs start, rounded up or down."""
+        return _Start(self.policy).interval(bounds, bounds)[above]
+
     def distribution(
         self, episodes: int = 10_000, seed: int = 0, quantiles: Sequence[float] = QUANTILES
     ) -> dict[float, float]:

@@ -1,19 +1,26 @@
 """Greatest and least probability to end, for 1-exit models.
 
-The probability is the least solution of ``x(q) = opt_a sum p x(q')``, where a call is worth
-``x(en) x(ret)`` and an exit 1.
+The probability is the least solution z of ``x(q) = opt_a f_a(x)`` with ``f_a(x) = sum p x(q')``,
+where a call is worth ``x(en) x(ret)`` and an exit 1.
 
 - Greatest: policy iteration, each policy evaluated by Newton's method. When no action improves, the
-  policy attains a solution of the equations, and nothing is above the least one.
+  policy attains a solution of the equations, and nothing is above the least one. If y >= f_a(y) for
+  all actions then y >= z.
 - Least: policy iteration could stop too early (where an action that may never end looks as good as
   one that ends). Instead Newton's method under control, from 0: as the functions are convex, the
-  least solution of the linearised equations never overshoots.
+  least solution of the linearised equations never overshoots. If y <= f_a(y) for all actions, and
+  some w > 0 has f_a'(y) w < w for all actions that may be best at z where y > 0, then y <= z: the
+  proof of `recurl.solving.chains` applies to the actions that are best at z. Any y that comes from
+  0 by applying the equations is below z too; an action that is worse at such a y than what some
+  policy attains is not best at z.
+
+One end is what a policy attains, the other one such a vector, checked with outward rounding.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,20 +28,20 @@ from recurl.errors import ModelError, Problem
 from recurl.model.rmdp import require_model
 from recurl.model.tables import Floats, Ints
 from recurl.policy import Policy
+from recurl.solving.chain_equations import Polynomials, action_polynomials
 from recurl.solving.chains import leave_probabilities
-from recurl.solving.linear import Blocks, System, least_solutions
+from recurl.solving.evaluate import evaluate
+from recurl.solving.outward import Indices, Mask, solve_nonnegative, sums
 from recurl.solving.question import Question
-from recurl.solving.rows import Mask, Rows, place_graph, rows_of_model, rows_of_policy
+from recurl.solving.rows import Rows, rows_of_model, rows_of_policy
 from recurl.solving.solution import Solution
-from recurl.solving.steps import greatest_steps, stay_forever
-from recurl.solving.termination_kernel import action_values, slope_system, sweep
+from recurl.solving.steps import stay_forever
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
 
-_LIMIT, _SWEEPS = 80, 16
-_ROUNDING = 1e-14
-_DELTAS = 10.0 ** np.arange(-13, -5)
+_LIMIT, _SWEEPS, _FROM_ZERO = 80, 16, 200
+_DELTAS: Floats = np.ldexp(1.0, np.arange(-51, -12, 3))
 
 
 def termination(model: RMDP, objective: str = "max") -> Solution:
@@ -61,16 +68,18 @@ def termination(model: RMDP, objective: str = "max") -> Solution:
         raise ModelError([problem], headline=f"{model.name}: ")
     rows = rows_of_model(model.tables)
     greatest = objective == "max"
-    choice, other, steps = (_greatest if greatest else _least)(model, rows)
+    choice, other, steps = (_greatest if greatest else _least)(model, _Control.of(rows))
     policy = Policy.stackless(model, choice)
-    found = leave_probabilities(rows_of_policy(policy))
-    low, high = (float(rows.start_prob @ p[rows.start, 0]) for p in (found.lower, found.upper))
-    end = float(rows.start_prob @ other[rows.start])
+    evaluation = evaluate(policy)
+    low, high = evaluation.termination
+    if (np.diff(rows.action_start) > 1).any():
+        end = evaluation.start_mean(other[rows.start], above=greatest)
+        low, high = (low, max(low, end)) if greatest else (min(high, end), high)
     return Solution(
         model,
         question,
-        lower=low if greatest else min(high, end),
-        upper=max(low, end) if greatest else high,
+        low,
+        high,
         method="policy iteration" if greatest else "newton",
         reason="the policy attains one end, an inductive vector proves the other",
         policy=policy,
@@ -79,129 +88,209 @@ def termination(model: RMDP, objective: str = "max") -> Solution:
     )
 
 
-def _greatest(model: RMDP, rows: Rows) -> tuple[Ints, Floats, int]:
+class _Control(NamedTuple):
+    """The actions of 1-exit rows.
+
+    Attributes:
+        rows: The rows.
+        f: Probability to end by each action.
+        owner: Place of each action.
+        acting: Places that have actions, ascending.
+    """
+
+    rows: Rows
+    f: Polynomials
+    owner: Indices
+    acting: Indices
+
+    @classmethod
+    def of(cls, rows: Rows) -> _Control:
+        count = np.diff(rows.action_start)
+        owner = np.repeat(np.arange(rows.size), count)
+        return cls(rows, action_polynomials(rows), owner, np.flatnonzero(count > 0))
+
+    def best(self, value: Floats) -> tuple[Indices, Floats]:
+        """By place the action of greatest value (first of equals), and that value."""
+        most = np.full(self.rows.size, -np.inf)
+        first = self.rows.action_start[self.acting]
+        most[self.acting] = np.maximum.reduceat(value, first)
+        hits = np.flatnonzero(value == most[self.owner])
+        best = np.zeros(self.rows.size, np.int64)
+        best[self.acting] = first
+        best[self.owner[hits][::-1]] = hits[::-1]
+        return best, most
+
+    def least(self, value: Floats) -> Floats:
+        """The least value of an action by place; 0 where there is none."""
+        least: Floats = np.where(np.diff(self.rows.action_start) > 0, -self.best(-value)[1], 0.0)
+        return least
+
+    def slope(self, x: Floats, w: Floats) -> Floats:
+        """The derivative of every action at x in a direction, in floats."""
+        row, column, value = self.f.jacobian(x)
+        return sums(row, value * w[column], len(self.f.terms))
+
+    def linear(self, x: Floats, own: Mask, chosen: Indices, right: Floats) -> Floats:
+        """The solution of d = right + f'(x) d on own places, by the chosen actions; nan if none."""
+        row, column, value = self.f.jacobian(x)
+        place = self.owner[row]
+        kept = (row == chosen[place]) & own[place] & own[column] & (value > 0)
+        number = np.cumsum(own) - 1
+        entries = number[place[kept]], number[column[kept]], value[kept]
+        result = np.zeros(self.rows.size)
+        solved = solve_nonnegative(*entries, right[own])
+        result[own] = np.nan if solved is None else solved
+        return result
+
+    def moves(self, x: Floats) -> tuple[Indices, Indices]:
+        """Actions that surely do nothing but go on elsewhere, and where; calls that end count.
+
+        Their value is exactly that of the place, with no rounding.
+        """
+        f, y = self.f, np.append(x, 1.0)
+        sure = (f.low == 1.0) & (f.high == 1.0) & (f.terms[f.row] == 1)
+        plain = np.flatnonzero(sure & ((y[f.first] == 1.0) | (y[f.second] == 1.0)))
+        return f.row[plain], np.where(y[f.second] == 1.0, f.first, f.second)[plain]
+
+    def above(self, y: Floats) -> Floats:
+        """At least the value of every action, and exactly that of mere moves."""
+        action, place = self.moves(y)
+        value = self.f.above(y)
+        value[action] = np.append(y, 1.0)[place]
+        return value
+
+    def circles(self, x: Floats) -> tuple[Indices, Mask]:
+        """Groups of places that mere moves connect, and the moves that stay in their group."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        action, place = self.moves(x)
+        size = self.rows.size
+        graph = csr_array(
+            (np.ones(len(action)), (self.owner[action], place)), shape=(size + 1, size + 1)
+        )
+        group = connected_components(graph, connection="strong")[1]
+        inside = np.zeros(len(self.owner), np.bool_)
+        inside[action] = group[self.owner[action]] == group[place]
+        return group[:size], inside
+
+    def direction(self, x: Floats, own: Mask, chosen: Indices, relevant: Mask) -> Floats:
+        """A vector w = x + f'(x) w for the worst of the relevant actions; 0 where there is none."""
+        for _ in range(_LIMIT):
+            w = self.linear(x, own, chosen, x)
+            w = np.where(np.isfinite(w) & (w > 0), w, 0.0)
+            best, most = self.best(np.where(relevant, self.slope(x, w), -np.inf))
+            better = own & (w > 0) & (x + most > w * (1 + 1e-9))
+            if not better.any():
+                break
+            chosen = np.where(better, best, chosen)
+        return w
+
+
+def _greatest(model: RMDP, control: _Control) -> tuple[Ints, Floats, int]:
     """Best actions, an upper bound by place, and the number of policies tried."""
-    dead = model.reach.dead
-    acting = np.flatnonzero((np.diff(rows.action_start) > 0) & ~dead).astype(np.int32)
-    choice = np.zeros(rows.size, np.int32)
+    rows, dead = control.rows, model.reach.dead
+    own = (np.diff(rows.action_start) > 0) & ~dead
+    choice = rows.action_start[:-1].astype(np.int64)
     x, tried = np.zeros(rows.size), 0
     for _ in range(_LIMIT):
         tried += 1
-        policy = Policy.stackless(model, choice)
-        x = leave_probabilities(rows_of_policy(policy), everywhere=True).value[:, 0]
-        value, _ = action_values(rows, x, x)
-        best, most = _best(rows, acting, value)
-        better = most > x[acting] + 1e-12
+        x = leave_probabilities(
+            rows_of_policy(_policy(model, control, choice)), everywhere=True
+        ).value[:, 0]
+        best, most = control.best(control.f.value(x))
+        better = own & (most > x + 1e-12)
         if not better.any():
             break
-        choice[acting[better]] = (best - rows.action_start[acting])[better]
-    return choice, _upper_end(rows, x, acting, choice, dead), tried
+        choice = np.where(better, best, choice)
+    return _local(control, choice), _upper_end(control, x, own, choice, dead), tried
 
 
-def _least(model: RMDP, rows: Rows) -> tuple[Ints, Floats, int]:
+def _local(control: _Control, choice: Indices) -> Ints:
+    """Actions counted within their places."""
+    own = np.diff(control.rows.action_start) > 0
+    return np.where(own, choice - control.rows.action_start[:-1], 0).astype(np.int32)
+
+
+def _policy(model: RMDP, control: _Control, choice: Indices) -> Policy:
+    return Policy.stackless(model, _local(control, choice))
+
+
+def _upper_end(control: _Control, x: Floats, own: Mask, choice: Indices, dead: Mask) -> Floats:
+    """An inductive upper bound near x: y >= f_a(y) for all actions, or y = 1.
+
+    It is 0 at places from which no exit can be reached. Places that can be reached from each other
+    without risk have the same bound, and the actions between them need no room.
+    """
+    x = np.where(own, x, 0.0)
+    group, inside = control.circles(x)
+    close = (np.abs(control.f.value(x) - x[control.owner]) <= 1e-9) & ~inside
+    w = control.direction(x, own & (x > 0), choice, close)
+    for delta in _DELTAS:
+        y = np.where(own, np.minimum(np.where(w > 0, x + delta * w, 1.0), 1.0), 0.0)
+        most = np.zeros(group.max(initial=0) + 1)
+        np.maximum.at(most, group, y)
+        y = most[group]
+        fine = (control.above(y) <= y[control.owner]) | (y >= 1.0)[control.owner]
+        if (fine | ~own[control.owner]).all():
+            return y
+    return np.where(dead, 0.0, 1.0)
+
+
+def _least(model: RMDP, control: _Control) -> tuple[Ints, Floats, int]:
     """Actions that end least often, a lower bound by place, and the number of Newton steps."""
-    order = Blocks.of(*place_graph(rows)).order
-    stays, staying = stay_forever(rows)
-    acting = order[(np.diff(rows.action_start)[order] > 0) & ~stays[order]]
-    x = np.zeros(rows.size)
-    chosen, steps = rows.action_start[acting], 0
+    stays, staying = stay_forever(control.rows)
+    chosen = control.rows.action_start[:-1] + np.where(stays, staying, 0).astype(np.int64)
+    own = (np.diff(control.rows.action_start) > 0) & ~stays
+    x, steps = np.zeros(control.rows.size), 0
     for _ in range(_LIMIT):
         steps += 1
-        sweep(rows, x, acting, -1.0, _SWEEPS)
-        chosen, delta = _newton_step(rows, x, acting)
-        x[acting] = np.minimum(x[acting] + delta, 1.0)
+        for _ in range(_SWEEPS):
+            x = np.where(own, np.maximum(x, np.minimum(control.least(control.f.value(x)), 1.0)), x)
+        found, delta = _newton_step(control, x, own)
+        chosen = np.where(own, found, chosen)
+        x = np.where(own, np.minimum(x + delta, 1.0), x)
         if delta.max(initial=0.0) <= 1e-15:
             break
-    choice = np.where(stays, staying, 0)
-    choice[acting] = chosen - rows.action_start[acting]
-    sure = np.isfinite(greatest_steps(model.tables).values)
-    return choice.astype(np.int32), np.where(sure, 1.0, _lower_end(rows, x, acting, chosen)), steps
+    high = leave_probabilities(
+        rows_of_policy(_policy(model, control, chosen)), everywhere=True
+    ).upper[:, 0]
+    return _local(control, chosen), _lower_end(control, x, own, chosen, high), steps
 
 
-def _newton_step(rows: Rows, x: Floats, acting: Ints) -> tuple[Ints, Floats]:
+def _newton_step(control: _Control, x: Floats, own: Mask) -> tuple[Indices, Floats]:
     """Least solution above x of the equations linearised at x, and the actions that it takes."""
-    value, _ = action_values(rows, x, x)
-    chosen, _ = _best(rows, acting, -value)
+    value = control.f.value(x)
+    chosen, _ = control.best(-value)
+    delta = np.zeros(len(x))
     for _ in range(_LIMIT):
-        right = np.maximum(value[chosen] - x[acting], 0.0)
+        right = np.where(own, np.maximum(value[chosen] - x, 0.0), 0.0)
         if right.max(initial=0.0) <= 1e-15:  # rounding errors only
             return chosen, right
-        delta = _linear(rows, x, acting, chosen, right)
-        delta = np.where(np.isfinite(delta), delta, right)
-        full = np.zeros(rows.size)
-        full[acting] = delta
-        _, slope = action_values(rows, x, full)
-        best, least = _best(rows, acting, -(value + slope))
-        better = -least - x[acting] < delta * (1 - 1e-9) - 1e-15
+        delta = control.linear(x, own, chosen, right)
+        delta = np.where(np.isfinite(delta) & (delta >= 0), delta, right)
+        best, least = control.best(-(value + control.slope(x, delta)))
+        better = own & (-least - x < delta * (1 - 1e-9) - 1e-15)
         if not better.any():
             break
         chosen = np.where(better, best, chosen)
     return chosen, delta
 
 
-def _linear(rows: Rows, x: Floats, acting: Ints, chosen: Ints, right: Floats) -> Floats:
-    """The solution of delta = right + F'(x) delta for the chosen actions; inf if there is none."""
-    b = np.zeros((rows.size, 1))
-    b[acting, 0] = right
-    by_place = np.full(rows.size, -1, np.int32)
-    by_place[acting] = chosen
-    system = System(*slope_system(rows, x, by_place))
-    delta: Floats = least_solutions(system, b)[acting, 0]
-    return delta
-
-
-def _best(rows: Rows, acting: Ints, value: Floats) -> tuple[Ints, Floats]:
-    """The action of greatest value at each place (first of equals), and that value."""
-    most = np.maximum.reduceat(value, rows.action_start[:-1][np.diff(rows.action_start) > 0])
-    by_place = np.zeros(rows.size)
-    by_place[np.diff(rows.action_start) > 0] = most
-    owner = np.repeat(np.arange(rows.size), np.diff(rows.action_start))
-    hits = np.flatnonzero(value == by_place[owner])
-    best = np.zeros(rows.size, np.int32)
-    best[owner[hits][::-1]] = hits[::-1]
-    return best[acting], by_place[acting]
-
-
-def _direction(rows: Rows, x: Floats, acting: Ints, chosen: Ints) -> Floats:
-    """A vector w >= 1 + F'(x) w for all actions that are about as good as the chosen ones."""
-    value, _ = action_values(rows, x, x)
-    owner = np.repeat(np.arange(rows.size), np.diff(rows.action_start))
-    worse = np.abs(value - x[owner]) > 1e-9
-    w = np.zeros(rows.size)
-    for _ in range(_LIMIT):
-        w[acting] = _linear(rows, x, acting, chosen, np.ones(len(acting)))
-        _, slope = action_values(rows, x, np.where(np.isfinite(w), w, 0.0))
-        best, most = _best(rows, acting, np.where(worse, -np.inf, slope))
-        better = 1 + most > w[acting] * (1 + 1e-9)
-        if not better.any():
-            break
-        chosen = np.where(better, best, chosen)
-    return w
-
-
-def _upper_end(rows: Rows, x: Floats, acting: Ints, choice: Ints, dead: Mask) -> Floats:
-    """An inductive upper bound near x: y >= F(y) for all actions, up to rounding errors; else 1.
-
-    It is 0 at places from which no exit can be reached.
-    """
-    w = _direction(rows, x, acting, rows.action_start[acting] + choice[acting])
-    owner = np.repeat(np.arange(rows.size), np.diff(rows.action_start))
+def _lower_end(control: _Control, x: Floats, own: Mask, chosen: Indices, high: Floats) -> Floats:
+    """A lower bound near x that is inductive for all actions, or what comes from 0 by sweeps."""
+    plain = np.zeros(len(x))
+    for _ in range(_FROM_ZERO):
+        plain = np.where(own, np.maximum(plain, control.least(control.f.below(plain))), 0.0)
+    # Only these actions may be best at the least solution.
+    relevant = own[control.owner] & (control.f.below(plain) <= high[control.owner])
+    w = control.direction(x, own & (x > 0), chosen, relevant)
+    positive = own & (w > 0)
+    slope = control.f.slope_above(x, np.where(positive, w, 0.0))
+    if not ((slope < w[control.owner]) | ~relevant | ~positive[control.owner]).all():
+        return plain
     for delta in _DELTAS:
-        y = np.minimum(np.where(np.isfinite(w), x + delta * w, 1.0), 1.0)
-        y[dead] = 0.0
-        value, _ = action_values(rows, y, y)
-        if ((value + _ROUNDING <= y[owner]) | (y[owner] == 1) | dead[owner]).all():
-            return y
-    return np.where(dead, 0.0, 1.0)
-
-
-def _lower_end(rows: Rows, x: Floats, acting: Ints, chosen: Ints) -> Floats:
-    """x, less what makes it inductive for all actions in spite of rounding errors."""
-    w = _direction(rows, x, acting, chosen)
-    owner = np.repeat(np.arange(rows.size), np.diff(rows.action_start))
-    for delta in _DELTAS:
-        y = np.maximum(np.where(np.isfinite(w), x - delta * w, 0.0), 0.0)
-        value, _ = action_values(rows, y, y)
-        if ((value - _ROUNDING >= y[owner]) | (y[owner] == 0)).all():
-            return y
-    return np.maximum(x - 1e-7, 0.0)
+        y = np.where(positive, np.maximum(x - delta * w, 0.0), 0.0)
+        if ((y[control.owner] <= control.f.below(y)) | (y[control.owner] == 0)).all():
+            return np.maximum(plain, np.minimum(y, 1.0))
+    return plain
