@@ -17,6 +17,7 @@ import recurl
 from recurl.errors import CertificateError
 from recurl.model.certificate import Certificate
 from recurl.model.tables import CALL, EXIT
+from recurl.solving.chain_certificate import chain_certificate
 
 Tree = Any
 
@@ -257,6 +258,39 @@ def test_a_malformed_certificate_is_refused(change: dict[str, Any]) -> None:
     certificate = recurl.solve(model).certificate
     with pytest.raises(CertificateError):
         recurl.verify(model, msgspec.structs.replace(certificate, **change))
+
+
+def test_a_piece_without_weights_is_malformed() -> None:
+    model = recurl.zoo.cloud()
+    certificate = recurl.solve(model).certificate
+    pieces = [msgspec.structs.replace(piece, weights=[]) for piece in certificate.pieces]
+    with pytest.raises(CertificateError, match="malformed"):
+        recurl.verify(model, msgspec.structs.replace(certificate, pieces=pieces))
+
+
+@pytest.mark.parametrize(
+    ("objective", "of", "words"),
+    [
+        ("max", "reward", "the greatest expected total reward lies in"),
+        ("min", "reward", "the least expected total reward lies in"),
+        ("max", "steps", "the greatest expected number of steps lies in"),
+        ("min", "exit:u2", "the least probability to leave by u2 lies in"),
+    ],
+)
+def test_a_verdict_says_what_was_proved(objective: str, of: str, words: str) -> None:
+    model = recurl.zoo.cloud()
+    verdict = recurl.verify(model, recurl.solve(model, of=of, objective=objective).certificate)
+    assert verdict.objective == objective
+    assert words in str(verdict)
+
+
+def test_a_verdict_names_what_exits_are_worth() -> None:
+    model = recurl.zoo.and_or()
+    question = recurl.Question("max", "model", (2.5,))
+    certificate = chain_certificate(model, question)
+    verdict = recurl.verify(model, certificate)
+    assert verdict.exit_values == {"out": 2.5}
+    assert "greatest expected total reward (exits: out worth 2.5)" in str(verdict)
 
 
 def never_ends() -> recurl.RMDP:

@@ -33,18 +33,39 @@ class Verdict:
         upper: The optimum is at most this, or None if nothing is claimed.
         steps: Every policy ends within this expected number of steps from the start.
         checked: How many inequalities were checked.
+        objective: Which optimum it is: ``"max"`` or ``"min"``.
+        rewards: What is added up: ``"model"`` rewards, ``"steps"``, or ``"none"``.
+        exit_values: Worth of each exit of the start component, by name, where one is not 0.
     """
 
     lower: float | None
     upper: float | None
     steps: float
     checked: int
+    objective: str
+    rewards: str
+    exit_values: dict[str, float]
+
+    @property
+    def claim(self) -> str:
+        """The total that the interval is about, in words."""
+        best = "greatest" if self.objective == "max" else "least"
+        worth = self.exit_values
+        if self.rewards == "none":
+            if list(worth.values()) == [1.0]:
+                return f"{best} probability to leave by {next(iter(worth))}"
+            total = "expected worth of the exit reached"
+        else:
+            words = {"model": "expected total reward", "steps": "expected number of steps"}
+            total = words[self.rewards]
+        exits = ", ".join(f"{name} worth {value:g}" for name, value in worth.items())
+        return f"{best} {total}" + (f" (exits: {exits})" if exits else "")
 
     def __str__(self) -> str:
         low = "-inf" if self.lower is None else repr(self.lower)
         high = "inf" if self.upper is None else repr(self.upper)
         return (
-            f"proved: the optimum lies in [{low}, {high}], and every policy ends within "
+            f"proved: the {self.claim} lies in [{low}, {high}], and every policy ends within "
             f"{self.steps:.6g} expected steps ({self.checked} inequalities, all exact)"
         )
 
@@ -99,7 +120,21 @@ class _Checker:
             self._require(self._start_above(root) <= self.sign * Fraction(above), "the upper claim")
         if below is not None:
             self._require(self._start_below(root) >= self.sign * Fraction(below), "the lower claim")
-        return Verdict(self.given.lower, self.given.upper, self._start_steps(), self.checked)
+        return Verdict(
+            self.given.lower,
+            self.given.upper,
+            self._start_steps(),
+            self.checked,
+            self.given.objective,
+            self.given.rewards,
+            self._worth_by_name(),
+        )
+
+    def _worth_by_name(self) -> dict[str, float]:
+        """Exits of the start component that are worth something."""
+        t, c = self.tables, self.tables.start_component
+        first = int(t.component_start[c] + t.n_entries[c])
+        return {self.model.local_name(first + k): x for k, x in enumerate(self._root()) if x}
 
     def _root(self) -> Sequence[float]:
         exits = int(self.tables.n_exits[self.tables.start_component])

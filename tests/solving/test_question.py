@@ -31,6 +31,18 @@ def test_exits_by_name() -> None:
         Question.leave_by(model, "u3")
 
 
+def test_exits_of_programs_by_the_value_returned() -> None:
+    builder = recurl.Builder("f").component(
+        "f", entries="in", exits=["return True", "return False"]
+    )
+    builder.at("in").action("go").to("return True", "1/4").to("return False", "3/4")
+    model = builder.build()
+    assert Question.leave_by(model, "True") == Question.leave_by(model, "return True")
+    assert recurl.solve(model, of="exit:True").value == pytest.approx(0.25)
+    with pytest.raises(UnknownNameError, match="None"):
+        Question.leave_by(model, "None")
+
+
 @pytest.mark.parametrize(("objective", "rewards"), [("most", "model"), ("max", "gold")])
 def test_unknown_words(objective: str, rewards: str) -> None:
     with pytest.raises(UnknownNameError, match="Known: "):

@@ -47,7 +47,15 @@ def verify(
         print_json({"model": found.name, "proved": False, "reason": str(error)})
         raise typer.Exit(1) from None
     if json:
-        claim = {"lower": verdict.lower, "upper": verdict.upper, "steps": verdict.steps}
+        claim = {
+            "claim": verdict.claim,
+            "objective": verdict.objective,
+            "rewards": verdict.rewards,
+            "exit_values": verdict.exit_values,
+            "lower": verdict.lower,
+            "upper": verdict.upper,
+            "steps": verdict.steps,
+        }
         print_json({"model": found.name, "proved": True, **claim, "checked": verdict.checked})
     else:
         show(f"{found.name}: {verdict}")

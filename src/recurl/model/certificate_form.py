@@ -108,7 +108,8 @@ class _Form:
         t, place = self.tables, f"piece {i}"
         vertices = self._block(place, piece.component)
         exits = int(t.n_exits[piece.component])
-        sizes = (len(piece.actions), len(piece.rewards), len(piece.weights or piece.rewards))
+        weights = piece.rewards if piece.weights is None else piece.weights
+        sizes = (len(piece.actions), len(piece.rewards), len(weights))
         self._require(set(sizes) == {len(vertices)}, f"{place}: one of each per vertex")
         # With one exit, R + p.v + (1 - p) min v is R + v whatever p is, so there is none to give.
         self._require((piece.weights is None) == (exits == 1), f"{place}: weights or one exit")

@@ -59,10 +59,15 @@ class Question:
 
     @classmethod
     def leave_by(cls, model: RMDP, name: str, objective: str = "max") -> Question:
-        """The probability to leave by an exit of the start component, given by name."""
+        """The probability to leave by an exit of the start component, given by name.
+
+        Programs call their exits "return True" and the like; there "True" will do.
+        """
         t = model.tables
         first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])
         exits = [model.local_name(first + k) for k in range(t.n_exits[t.start_component])]
+        if name not in exits and f"return {name}" in exits:
+            name = f"return {name}"
         if name not in exits:
             raise UnknownNameError("exit of the start component", name, exits)
         return cls(objective, "none", tuple(float(e == name) for e in exits))
