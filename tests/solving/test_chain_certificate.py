@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -49,3 +50,31 @@ def test_nothing_is_certified_where_runs_may_not_end() -> None:
     model = recurl.zoo.gambler(p=0.6)
     with pytest.raises(CertificateError, match="cannot be proved to be finite"):
         chain_certificate(model, Question())
+
+
+def two_steps(first: str, second: str) -> recurl.RMDP:
+    builder = recurl.Builder("two").component("A", entries="in", exits=["x", "y"])
+    builder.at("in").action("go", reward=first).to("n", "1/2").to("y", "1/2")
+    return builder.at("n").action("go", reward=second).to("x").build()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("1e-320", "1e-320"), ("10000000000000001.5", "-1e16"), ("1e-5", "-3e-5"), ("0", "0")],
+)
+def test_rewards_of_any_size_are_certified(first: str, second: str) -> None:
+    model = two_steps(first, second)
+    solution = recurl.solve(model)
+    verdict = recurl.verify(model, solution.certificate)
+    truth = Fraction(first) + Fraction(second) / 2
+    assert verdict.lower is not None
+    assert verdict.upper is not None
+    assert verdict.lower <= truth <= verdict.upper
+    assert solution.lower <= truth <= solution.upper
+    size = float(abs(Fraction(first)) + abs(Fraction(second)))
+    assert verdict.upper - verdict.lower <= 1e-12 * size + 1e-320
+
+
+def test_totals_beyond_the_floats_have_no_certificate() -> None:
+    with pytest.raises(CertificateError, match="too large for floats"):
+        chain_certificate(two_steps("1e308", "1.5e308"), Question())

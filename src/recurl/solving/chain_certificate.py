@@ -43,10 +43,13 @@ def chain_certificate(model: RMDP, question: Question) -> Certificate:
         raise CertificateError(f"{model.name}: the expected steps cannot be proved to be finite")
     gain = question.transition_rewards(t)
     reward = expectations(rows_of_model(t)._replace(reward=gain), everywhere=True).reward
-    above = _bound(t, gain, np.where(t.states, reward, 0.0), proved, 1.0)
-    below = _bound(t, gain, np.where(t.states, reward, 0.0), proved, -1.0)
     root = question.root_values(t)
-    ends = _start(t, root, below, proved, -1.0), _start(t, root, above, proved, 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        above = _bound(t, gain, np.where(t.states, reward, 0.0), proved, 1.0)
+        below = _bound(t, gain, np.where(t.states, reward, 0.0), proved, -1.0)
+        ends = _start(t, root, below, proved, -1.0), _start(t, root, above, proved, 1.0)
+    if not all(np.isfinite(each).all() for each in (above, below, ends)):
+        raise CertificateError(f"{model.name}: its totals are too large for floats")
     low, high = ends if question.sign > 0 else (-ends[1], -ends[0])
     start = [t.start_component] * len(t.start_prob)
     return Certificate(
@@ -97,7 +100,8 @@ def _bound(t: Tables, gain: Floats, x: Floats, proved: StepBounds, sign: float) 
     after = np.add.reduceat(t.prob * (gain + x[t.target]), t.transition_start[:-1])
     short = np.max(sign * (after - x[t.action_vertex]), initial=0.0)
     terms = 16 + int(np.diff(t.transition_start).max())
-    rounding = terms * 2.3e-16 * float(np.abs(x).max() + np.abs(gain).max())
+    size = float(np.abs(x).max() + np.abs(gain).max())
+    rounding = terms * (2.3e-16 * size + 1e-323)  # the least floats are no longer relative
     shift: Floats = sign * 2 * (short + rounding + float(error.max(initial=0.0))) * d
     return x + shift
 
@@ -112,4 +116,4 @@ def _start(t: Tables, root: Floats, x: Floats, proved: StepBounds, sign: float) 
         p = np.ones_like(p)
     worst = root.max() if sign > 0 else root.min()
     total = float(t.start_prob @ (x[own] + p @ root + (1 - p.sum(axis=1)) * worst))
-    return total + sign * 1e-14 * (1 + abs(total) + float(np.abs(root).max()))
+    return total + sign * (1e-14 * (abs(total) + float(np.abs(root).max())) + 1e-322)
