@@ -45,3 +45,29 @@ def test_contexts_never_met_take_the_first_action() -> None:
     assert (policy.actions == 0).all()
     assert policy.action_name("T.u1", int(policy.start[0])) == "mono"
     assert any("never met" in label for label in policy.labels)
+
+
+def test_a_learned_policy_states_the_rule_of_the_optimum() -> None:
+    model = recurl.zoo.stack_matters()
+    learner = recurl.RecursiveQLearning(model, preset="swift", episode_limit=200, seed=1)
+    policy, best = learner.learn(100_000).policy(), recurl.solve(model).policy
+    assert best is not None
+    rule = policy.explain("G.in")
+    assert rule.text == best.explain("G.in").text
+    assert [row.action for row in policy.table()] == ["hope1", "even"]
+    assert policy.context_names == ("main", "G", "G within 1 call of G")
+
+
+def test_exit_values_of_contexts_are_those_of_the_table() -> None:
+    learner = recurl.RecursiveQLearning(recurl.zoo.cloud(), preset="swift", episode_limit=200)
+    policy = learner.learn(20_000).policy()
+    assert policy.exit_values is not None
+    for label, values in zip(policy.labels, policy.exit_values, strict=True):
+        if "never met" in label:
+            assert np.isnan(values).all()
+        elif label.startswith("H"):
+            worth = [float(part.split()[-1]) for part in label.split(" with ")[1].split(", ")]
+            np.testing.assert_allclose(values, worth, atol=1e-6)
+    again = policy.changed()
+    assert again == policy
+    assert len(set(policy.context_names)) == policy.n_contexts

@@ -52,7 +52,7 @@ def choice_table(policy: Policy | None) -> list[RenderableType]:
     if rules is None or not rules.vertices:
         return []
     found = [rules.at(vertex) for vertex in rules.vertices[:SHOWN]]
-    rows = [(rule.vertex, rule.text) for rule in found]
+    rows = [(rule.place, rule.text) for rule in found]
     parts: list[RenderableType] = ["", table("at", "do", rows=rows)]
     if len(rules.vertices) > SHOWN:
         more = counted(len(rules.vertices) - SHOWN, "more choice")

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recurl.model.names import Numbered
 from recurl.model.tables import CALL
 from recurl.policy.conditions import (
     SHOWN,
@@ -77,10 +78,17 @@ class Rule:
     Attributes:
         vertex: Full name of the vertex.
         clauses: One per action taken; none if no run gets to the vertex.
+        seen: What the vertex was seen as, where its name is only a number.
     """
 
     vertex: str
     clauses: tuple[Clause, ...]
+    seen: str = ""
+
+    @property
+    def place(self) -> str:
+        """The vertex for people: ``c1.n0 (seen as 8)``."""
+        return f"{self.vertex} (seen as {self.seen})" if self.seen else self.vertex
 
     @property
     def text(self) -> str:
@@ -101,7 +109,7 @@ class Rule:
         return next(held, None)
 
     def __str__(self) -> str:
-        return f"{self.vertex}: {self.text}"
+        return f"{self.place}: {self.text}"
 
 
 @dataclass(frozen=True)
@@ -177,14 +185,20 @@ class Rules:
         """The rule at a vertex, given by number or by full name."""
         number = self.model.find(vertex) if isinstance(vertex, str) else int(vertex)
         name = self.model.vertex_name(number)
+        seen = self._seen(number, name)
         places = self._places.get(number, [])
         frames = {self.reached.frame[place]: place for place in places}
         does = {f: int(self.policy.actions[self.reached.slot[p]]) for f, p in frames.items()}
         if not does:
-            return Rule(name, ())
+            return Rule(name, (), seen)
         found = next(self._found(number, does))
         clauses = [self._clause(number, does, frames, *pair) for pair in found]
-        return Rule(name, tuple(clauses))
+        return Rule(name, tuple(clauses), seen)
+
+    def _seen(self, vertex: int, name: str) -> str:
+        """Label of a vertex whose name is only a number, as those of environments are."""
+        label = self.model.label(vertex)
+        return label if isinstance(self.model.names.nodes, Numbered) and label != name else ""
 
     def _found(self, vertex: int, does: dict[int, int]) -> Iterator[list[tuple[int, Condition]]]:
         """Conditions by action, the simplest way to say it first."""

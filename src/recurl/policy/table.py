@@ -30,12 +30,14 @@ class Row:
 
     Attributes:
         vertex: Full name of the vertex.
+        place: The same for people, with what the vertex was seen as.
         context: In which contexts, in words; empty for all that runs get to.
         action: Name of the action.
         visits: How often a run gets there.
     """
 
     vertex: str
+    place: str
     context: str
     action: str
     visits: Count
@@ -43,7 +45,7 @@ class Row:
     @property
     def cells(self) -> tuple[str, str, str, str]:
         """The texts of the line."""
-        return self.vertex, self.context or "any", self.action, str(self.visits)
+        return self.place, self.context or "any", self.action, str(self.visits)
 
 
 class PolicyTable(Sequence[Row]):
@@ -124,14 +126,16 @@ def _rows(policy: Policy, rule: Rule, merged: bool) -> Iterator[Row]:
     """The rows of a rule."""
     for clause in rule.clauses:
         if merged:
-            yield Row(rule.vertex, clause.when.text, clause.action, policy.visits.at(clause.places))
+            visits = policy.visits.at(clause.places)
+            yield Row(rule.vertex, rule.place, clause.when.text, clause.action, visits)
             continue
         by_context: dict[int, list[int]] = {x: [] for x in clause.contexts}
         for place in clause.places:
             by_context[policy.reached.contexts[policy.reached.frame[place]]].append(place)
         for x, places in by_context.items():
             name = policy.context_names[x]
-            yield Row(rule.vertex, name, clause.action, policy.visits.at(places))
+            visits = policy.visits.at(places)
+            yield Row(rule.vertex, rule.place, name, clause.action, visits)
 
 
 def _escaped(text: str) -> str:

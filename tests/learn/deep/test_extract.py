@@ -52,3 +52,21 @@ def test_a_flat_policy_is_stackless() -> None:
     vertex = model.find("H.u5")
     q = found.q_values(np.array([vertex]), np.zeros(0, np.float32))[0]
     assert policy.action(vertex) == q[:2].argmax()
+
+
+def test_rules_of_a_network_are_what_it_does_in_runs() -> None:
+    model = recurl.zoo.stack_matters()
+    policy = greedy_policy(engine(model), max_contexts=50)
+    assert policy.exit_values is not None
+    assert policy.exit_values.shape == (policy.n_contexts, model.tables.max_exits)
+    rules = {model.find(rule.vertex): rule for rule in policy.rules.all()}
+    assert rules
+    for trace in recurl.simulate(model, policy, 20, traces=20).traces:
+        for step in (step for step in trace if step.vertex in rules):
+            context = int(policy.start[0])
+            for box in step.stack:
+                port = int(model.tables.box_call[box])
+                context = int(policy.callees[policy.slot(context, port)])
+            said = rules[step.vertex].action(step.stack, context)
+            assert said == model.action_name(step.action)
+    assert len(policy.table()) >= len(rules)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import recurl
+from recurl.env.model_env import ModelEnv
 from recurl.learn.pac.guarantee import Guarantee
 
 
@@ -37,3 +38,22 @@ def test_a_policy_and_its_loss_are_stated() -> None:
     assert "The policy falls short of the optimum by at most 0.5" in text
     assert "no plan beforehand is possible" in text
     assert "not reached" not in text
+
+
+def test_the_policy_states_its_rules() -> None:
+    model = recurl.zoo.stack_matters()
+    learned = recurl.PACLearner(epsilon=0.3, delta=0.1, seed=1).learn(model)
+    assert learned.policy is not None
+    best = "even when called at G.first1, hope1 when called at main.game or G.second1"
+    assert learned.policy.explain("G.in").text == best
+    assert [row.action for row in learned.policy.table()] == ["hope1", "even"]
+
+
+def test_the_policy_of_an_environment_says_what_it_has_seen() -> None:
+    env = ModelEnv(recurl.zoo.cloud(exits=1))
+    learner = recurl.PACLearner(0.5, 0.1, steps=12, reward_bound=8, support=3, seed=1)
+    policy = learner.learn(env).policy
+    assert policy is not None
+    server = recurl.zoo.cloud(exits=1).find("S.u3")
+    assert policy.table()[0].place.endswith(f" (seen as {server})")
+    assert f"(seen as {server})" in str(policy.explain(policy.table()[0].vertex))
