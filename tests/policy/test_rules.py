@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 from hypothesis import given
@@ -154,34 +155,69 @@ def test_unknown_vertices_are_answered_with_close_ones() -> None:
         cloud_policy().explain("H.u55")
 
 
+def by_box(deepest: int | None = None) -> Policy:
+    """In stack_matters: even when called at first1, else hope1; the other way round if deep."""
+    model = recurl.zoo.stack_matters()
+    t, contexts = model.tables, 2 * ((deepest or 0) + 1)
+    component = [0, *[1] * contexts]
+    actions, callees = [], []
+    for context, c in enumerate(component):
+        level, even = divmod(context - 1, 2)
+        turned = deepest is not None and level == deepest
+        for vertex in range(t.component_start[c], t.component_start[c + 1]):
+            name = model.vertex_name(vertex)
+            names = list(model.action_names(vertex))
+            choice = names.index("even" if even != turned else "hope1") if name == "G.in" else 0
+            actions.append(choice)
+            ahead = 0 if context == 0 else min(level + 1, contexts // 2 - 1)
+            callees.append(1 + 2 * ahead + ("first1" in name))
+    return Policy(model, component, actions, callees=callees, start=[0])
+
+
 def test_the_box_that_called() -> None:
-    policy = recurl.solve(recurl.zoo.stack_matters()).policy
-    assert policy is not None
-    rule = policy.explain("G.in")
+    rule = by_box().explain("G.in")
     assert isinstance(rule.clauses[0].when, CalledAt)
     assert rule.text == "even when called at G.first1, hope1 when called at main.game or G.second1"
 
 
+def test_exceptions_that_hardly_come_up_are_counted_and_not_listed() -> None:
+    policy = by_box(deepest=40)
+    rule, vertex = policy.explain("G.in"), policy.model.find("G.in")
+    text = "even when called at G.first1, hope1 when called at main.game or G.second1"
+    assert rule.text.startswith(f"{text} (exceptions: ")
+    assert 0 < rule.exceptions < 1e-6
+    outer, even = boxes(policy.model, "game", "first1")
+    for depth in (0, 1, 39, 40, 41, 60):
+        stack, context = [outer, *[even] * depth], int(policy.start[0])
+        for box in stack:
+            port = int(policy.model.tables.box_call[box])
+            context = int(policy.callees[policy.slot(context, port)])
+        assert rule.action(stack, context) == name_of(policy, vertex, context)
+    # Where they do come up, contexts are listed.
+    assert by_box(deepest=2).explain("G.in").exceptions == 0
+
+
 def test_what_exits_are_worth() -> None:
-    model = recurl.zoo.random_model(seed=1, nodes=12, components=2, exits=2, load=0.9)
-    policy = recurl.solve(model, epsilon=1e-5).policy
-    assert policy is not None
-    assert policy.exit_values is not None
-    found = [rule for rule in policy.rules.all() if isinstance(rule.clauses[0].when, Worth)]
+    found = 0
+    for seed in range(60):
+        policy = random_policy(recurl.zoo.cloud(), seed, 6, values=True)
+        assert policy.exit_values is not None
+        for rule in policy.rules.all():
+            for clause in rule.clauses:
+                if isinstance(clause.when, Worth):
+                    found += 1
+                    sign = 1 if clause.when.exits == ("u7", "u6") else -1
+                    more = sign * (policy.exit_values[:, 1] - policy.exit_values[:, 0])
+                    ranges = clause.when.ranges
+                    for x in clause.contexts:
+                        assert any(low <= more[x] <= high for low, high in ranges)
     assert found
-    for rule in found:
-        vertex, text = model.find(rule.vertex), rule.text
-        one, other = ("n1", "n2") if "where n1" in text else ("n2", "n1")
-        low = float(text.split("at most ")[1].split()[0])
-        high = float(text.split("at least ")[1].split()[0])
-        own = model.tables.vertex_component[vertex]
-        first = model.tables.n_entries[own]
-        columns = [model.find(f"c{own}.{e}") - model.find(f"c{own}.n{first}") for e in (one, other)]
-        for clause in rule.clauses:
-            for x in clause.contexts:
-                more = policy.exit_values[x, columns[0]] - policy.exit_values[x, columns[1]]
-                assert (more <= low + 1e-3) != (more >= high - 1e-3)
-                assert (clause is rule.clauses[0]) == (more <= low + 1e-3)
+
+
+def test_what_exits_are_worth_in_words() -> None:
+    when = Worth(((-math.inf, 0.25),), ("u7", "u6"), frozenset())
+    assert when.text == "where u7 is worth at most 0.25 more than u6"
+    assert Worth(((0.5, math.inf),), ("u7", "u6"), frozenset()).short == "where at least 0.5 more"
 
 
 def test_contexts_are_listed_where_nothing_else_decides() -> None:

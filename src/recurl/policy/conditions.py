@@ -114,11 +114,15 @@ class CalledAt:
         boxes: The boxes, -1 for the start of a run.
         names: Names of the boxes.
         rest: Whether these are all that other clauses do not name.
+        also: Boxes and contexts for which it holds as an exception.
+        but: Boxes and contexts for which it does not, as an exception.
     """
 
     boxes: frozenset[int]
     names: tuple[str, ...]
     rest: bool = False
+    also: frozenset[tuple[int, int]] = frozenset()
+    but: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def text(self) -> str:
@@ -127,7 +131,7 @@ class CalledAt:
             return "otherwise"
         start = ["at the start"] if -1 in self.boxes else []
         called = [f"when called at {_either(self.names)}"] if self.names else []
-        return " or ".join([*start, *called])
+        return " or ".join([*start, *called]) or "in exceptions"
 
     @property
     def short(self) -> str:
@@ -136,7 +140,10 @@ class CalledAt:
 
     def holds(self, stack: Sequence[int], context: int) -> bool:
         """Whether the innermost pending box is one of these."""
-        return (stack[-1] if stack else -1) in self.boxes
+        box = stack[-1] if stack else -1
+        if (box, context) in self.also:
+            return True
+        return box in self.boxes and (box, context) not in self.but
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ thing to say of the stack that decides the action in all runs, in this order:
 1. how many calls of the vertex's own component are pending,
 2. which box made the call,
 3. how many calls are pending in all, or at certain boxes, or of another component,
-4. by how much one exit is worth more than another, where the contexts know that,
-5. which context it is.
+4. which box made the call, with exceptions that hardly ever come up in a run,
+5. by how much one exit is worth more than another, where the contexts know that,
+6. which context it is.
 
 Counting is exact, however deep the stack: the contexts possible with n pending calls follow from
 those with n - 1, so that they repeat from some n on. Only what runs get to is looked at, with one
@@ -19,6 +20,7 @@ there.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +30,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.model.names import Numbered
-from recurl.model.tables import CALL
 from recurl.policy.conditions import (
     SHOWN,
     Always,
@@ -40,18 +41,17 @@ from recurl.policy.conditions import (
     Worth,
 )
 from recurl.policy.policy import RANDOM
+from recurl.policy.stacks import Stacks
 
 if TYPE_CHECKING:
     from recurl.policy.policy import Policy
-
-MOST_NODES = 200_000
-"""Contexts, added up over numbers of pending calls, after which counting is given up."""
+    from recurl.policy.stacks import Counted
 
 MOST_SPANS = 6
 """Intervals, over all actions, beyond which a rule is not worth stating."""
 
-MOST_BOXES = 40
-"""Boxes that are tried one by one."""
+RARE = 1e-3
+"""Share of the visits up to which exceptions from a rule are allowed."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,13 @@ class Rule:
         vertex: Full name of the vertex.
         clauses: One per action taken; none if no run gets to the vertex.
         seen: What the vertex was seen as, where its name is only a number.
+        exceptions: How often a run comes to exceptions from what ``str()`` states.
     """
 
     vertex: str
     clauses: tuple[Clause, ...]
     seen: str = ""
+    exceptions: float = 0.0
 
     @property
     def place(self) -> str:
@@ -97,7 +99,9 @@ class Rule:
             return "no run gets there"
         first, *others = self.clauses
         parts = [f"{first.action} {first.when.text}".strip()]
-        return ", ".join([*parts, *(f"{clause.action} {clause.when.short}" for clause in others)])
+        parts += [f"{clause.action} {clause.when.short}" for clause in others]
+        rare = f" (exceptions: {self.exceptions:.2g} visits per run)" if self.exceptions else ""
+        return ", ".join(parts) + rare
 
     def action(self, stack: Sequence[int], context: int) -> str | None:
         """The action that the rule says for a stack of pending boxes, the outermost first.
@@ -112,51 +116,6 @@ class Rule:
         return f"{self.place}: {self.text}"
 
 
-@dataclass(frozen=True)
-class _Graph:
-    """How calls lead from node to node: frames in runs, or all contexts of a policy."""
-
-    starts: tuple[int, ...]
-    calls: dict[int, list[tuple[int, int]]]  # node -> box and node entered
-
-    def levels(self, counted: frozenset[int] | None) -> tuple[list[frozenset[int]], int | None]:
-        """Nodes possible with 0, 1, ... pending calls at counted boxes.
-
-        Returns:
-            The sets, and the number of the one that comes after the last; None if none does.
-            No sets at all if there are too many.
-        """
-        levels: dict[frozenset[int], int] = {}
-        current, total = self._closed(set(self.starts), counted), 0
-        while current and current not in levels:
-            total += len(current)
-            if total > MOST_NODES:
-                return [], None
-            levels[current] = len(levels)
-            ahead = {
-                node
-                for source in current
-                for box, node in self.calls.get(source, ())
-                if counted is None or box in counted
-            }
-            current = self._closed(ahead, counted)
-        return list(levels), levels.get(current)
-
-    def _closed(self, nodes: set[int], counted: frozenset[int] | None) -> frozenset[int]:
-        """The nodes and all that calls lead to that do not count."""
-        todo = [] if counted is None else list(nodes)
-        while todo:
-            for box, node in self.calls.get(todo.pop(), ()):
-                if counted is not None and box not in counted and node not in nodes:
-                    nodes.add(node)
-                    todo.append(node)
-        return frozenset(nodes)
-
-
-_Counted = frozenset[int] | None
-_Levels = tuple[list[frozenset[int]], int | None]
-
-
 class Rules:
     """The rules of a policy.
 
@@ -168,7 +127,7 @@ class Rules:
 
     def __init__(self, policy: Policy) -> None:
         self.policy, self.reached, self.model = policy, policy.reached, policy.model
-        self._levels: dict[tuple[bool, _Counted], _Levels] = {}
+        self.stacks = Stacks(policy)
 
     @cached_property
     def vertices(self) -> list[int]:
@@ -191,29 +150,31 @@ class Rules:
         does = {f: int(self.policy.actions[self.reached.slot[p]]) for f, p in frames.items()}
         if not does:
             return Rule(name, (), seen)
-        found = next(self._found(number, does))
+        found = next(self._found(number, does, frames))
         clauses = [self._clause(number, does, frames, *pair) for pair in found]
-        return Rule(name, tuple(clauses), seen)
+        return Rule(name, tuple(clauses), seen, self._exceptions(found, frames))
 
     def _seen(self, vertex: int, name: str) -> str:
         """Label of a vertex whose name is only a number, as those of environments are."""
         label = self.model.label(vertex)
         return label if isinstance(self.model.names.nodes, Numbered) and label != name else ""
 
-    def _found(self, vertex: int, does: dict[int, int]) -> Iterator[list[tuple[int, Condition]]]:
+    def _found(
+        self, vertex: int, does: dict[int, int], frames: dict[int, int]
+    ) -> Iterator[list[tuple[int, Condition]]]:
         """Conditions by action, the simplest way to say it first."""
         if len(set(does.values())) == 1:
             yield [(next(iter(does.values())), Always())]
             return
         own = int(self.model.tables.vertex_component[vertex])
         name = self.model.names.components[own]
-        ways = [self._pending(vertex, does, self._owned[own], f" of {name}")]
+        ways = [self._pending(vertex, does, self.stacks.owned[own], f" of {name}")]
         ways += [self._called(does)]
         yield from (way for way in ways if way)
-        for counted, where in self._countable(own):
+        for counted, where in self.stacks.countable(own):
             if way := self._pending(vertex, does, counted, where):
                 yield way
-        yield from filter(None, [self._worth(own, does)])
+        yield from filter(None, [self._mostly_called(does, frames), self._worth(own, does)])
         yield self._listed(does)
 
     def _clause(
@@ -237,75 +198,11 @@ class Rules:
             found.setdefault(vertex, []).append(place)
         return found
 
-    @cached_property
-    def _runs(self) -> _Graph:
-        """Frames of runs, and the calls between them."""
-        r, calls = self.reached, dict[int, dict[tuple[int, int], None]]()
-        box = self.model.tables.vertex_box[self.policy.slot_vertex]
-        for call in r.calls:
-            calls.setdefault(r.frame[call.place], {})[int(box[call.port]), call.frame] = None
-        starts = dict.fromkeys(r.frame[place] for place, _ in r.starts)
-        return _Graph(tuple(starts), {f: list(ways) for f, ways in calls.items()})
-
-    @cached_property
-    def _whole(self) -> _Graph:
-        """All contexts, and all calls between them."""
-        policy, t = self.policy, self.model.tables
-        calls: dict[int, list[tuple[int, int]]] = {}
-        for slot in np.flatnonzero(t.vertex_kind[policy.slot_vertex] == CALL).tolist():
-            box = int(t.vertex_box[policy.slot_vertex[slot]])
-            callee = int(policy.callees[slot])
-            calls.setdefault(int(policy.slot_context[slot]), []).append((box, callee))
-        starts = {int(policy.start[place]) for place in np.flatnonzero(t.start_prob)}
-        return _Graph(tuple(starts), calls)
-
-    @cached_property
-    def _owned(self) -> dict[int, frozenset[int]]:
-        """Boxes that runs call, by the component that they lie in."""
-        owner = self.model.tables.box_owner
-        found: dict[int, set[int]] = {c: set() for c in range(self.model.tables.n_components)}
-        for box in self._boxes:
-            found[int(owner[box])].add(box)
-        return {c: frozenset(boxes) for c, boxes in found.items()}
-
-    @cached_property
-    def _boxes(self) -> list[int]:
-        """Boxes that runs call, in ascending order."""
-        return sorted({box for calls in self._runs.calls.values() for box, _ in calls})
-
-    def _countable(self, own: int) -> Iterator[tuple[_Counted, str]]:
-        """Sets of boxes whose calls are worth counting, with words for them."""
-        yield None, ""
-        names, owner = self.model.names, self.model.tables.box_owner
-        moving = frozenset(self._owned[own] - self._idle)
-        if moving:
-            listed = " or ".join(names.boxes[box] for box in sorted(moving))
-            yield moving, f" of {names.components[own]} at {listed}"
-        for component, boxes in self._owned.items():
-            if boxes and component != own:
-                yield boxes, f" of {names.components[component]}"
-        for box in self._boxes[:MOST_BOXES]:
-            yield frozenset([box]), f" of {names.components[owner[box]]} at {names.boxes[box]}"
-
-    @cached_property
-    def _idle(self) -> set[int]:
-        """Boxes whose calls always stay in the same context."""
-        contexts, moving = self.reached.contexts, set()
-        for frame, calls in self._runs.calls.items():
-            moving |= {box for box, callee in calls if contexts[callee] != contexts[frame]}
-        return set(self._boxes) - moving
-
-    def _level_sets(self, runs: bool, counted: _Counted) -> _Levels:
-        key = runs, counted
-        if key not in self._levels:
-            self._levels[key] = (self._runs if runs else self._whole).levels(counted)
-        return self._levels[key]
-
     def _pending(
-        self, vertex: int, does: dict[int, int], counted: _Counted, where: str
+        self, vertex: int, does: dict[int, int], counted: Counted, where: str
     ) -> list[tuple[int, Condition]] | None:
         """A rule on the number of pending calls; None if it does not decide the action."""
-        levels, again = self._level_sets(True, counted)
+        levels, again = self.stacks.level_sets(True, counted)
         taken: list[int | None] = []
         for level in levels:
             actions = {does[frame] for frame in level if frame in does}
@@ -332,9 +229,9 @@ class Rules:
             for a, own in found.items()
         ]
 
-    def _same_deeper(self, vertex: int, counted: _Counted, last: int, action: int | None) -> bool:
+    def _same_deeper(self, vertex: int, counted: Counted, last: int, action: int | None) -> bool:
         """Whether the policy does the same on all stacks with more pending calls than in runs."""
-        levels, again = self._level_sets(False, counted)
+        levels, again = self.stacks.level_sets(False, counted)
         component = self.model.tables.vertex_component[vertex]
         beyond = levels[min(last + 1, len(levels) if again is None else again) :]
         contexts = {
@@ -345,22 +242,63 @@ class Rules:
     def _called(self, does: dict[int, int]) -> list[tuple[int, Condition]] | None:
         """A rule on the box that made the call; None if it does not decide the action."""
         by_box: dict[int, int] = {}
-        entered = [(-1, frame) for frame in self._runs.starts]
-        entered += [call for calls in self._runs.calls.values() for call in calls]
-        for box, frame in entered:
+        for box, frame in self.stacks.entered:
             if frame in does and by_box.setdefault(box, does[frame]) != does[frame]:
                 return None
-        return [
-            (
-                action,
-                CalledAt(frozenset(boxes), tuple(self._box_name(b) for b in boxes if b >= 0), rest),
-            )
-            for action, boxes, rest in _by_action(by_box)
-        ]
+        return self._by_box(by_box, {})
 
-    def _box_name(self, box: int) -> str:
-        names, owner = self.model.names, self.model.tables.box_owner[box]
-        return f"{names.components[owner]}.{names.boxes[box]}"
+    def _by_box(
+        self, by_box: dict[int, int], exceptions: dict[tuple[int, int], int]
+    ) -> list[tuple[int, Condition]]:
+        """The boxes of each action, and the boxes and contexts with another action than that."""
+        found: list[tuple[int, Condition]] = []
+        for action, boxes, rest in _by_action(by_box):
+            names = tuple(self.stacks.box_name(b) for b in boxes if b >= 0)
+            names = ("any box",) if len(boxes) == len(by_box) else names
+            also = frozenset(key for key, other in exceptions.items() if other == action)
+            found.append(
+                (action, CalledAt(frozenset(boxes), names, rest, also, frozenset(exceptions)))
+            )
+        for action in sorted(set(exceptions.values()) - set(by_box.values())):
+            also = frozenset(key for key, other in exceptions.items() if other == action)
+            found.append((action, CalledAt(frozenset(), (), also=also)))
+        return found
+
+    def _mostly_called(
+        self, does: dict[int, int], frames: dict[int, int]
+    ) -> list[tuple[int, Condition]] | None:
+        """A rule on the box that made the call, from which runs hardly ever differ."""
+        weights: dict[int, dict[int, float]] = {}
+        for (box, frame), weight in self._visits_by_box(frames).items():
+            weights.setdefault(box, defaultdict(float))[does[frame]] += weight
+        by_box = {box: max(sorted(w), key=w.__getitem__) for box, w in weights.items()}
+        exceptions = {
+            (box, self.reached.contexts[frame]): does[frame]
+            for box, frame in self.stacks.entered
+            if frame in does and does[frame] != by_box[box]
+        }
+        found = self._by_box(by_box, exceptions)
+        total = sum(weight for w in weights.values() for weight in w.values())
+        return found if self._exceptions(found, frames) <= RARE * total else None
+
+    def _exceptions(self, found: list[tuple[int, Condition]], frames: dict[int, int]) -> float:
+        """How often a run comes to exceptions from a rule."""
+        conditions = [when for _, when in found if isinstance(when, CalledAt)]
+        keys = {key for when in conditions for key in when.also}
+        if not keys:
+            return 0.0
+        contexts = self.reached.contexts
+        visits = self._visits_by_box(frames).items()
+        return sum(weight for (box, f), weight in visits if (box, contexts[f]) in keys)
+
+    def _visits_by_box(self, frames: dict[int, int]) -> dict[tuple[int, int], float]:
+        """Visits per run to a place of each frame, by the box that called the frame."""
+        found = {}
+        for (box, frame), rate in self.stacks.rates.items():
+            if frame in frames:
+                share = rate / self.stacks.entries[frame]
+                found[box, frame] = share * self.policy.visits.at([frames[frame]]).mean
+        return found
 
     def _worth(self, own: int, does: dict[int, int]) -> list[tuple[int, Condition]] | None:
         """A rule on what one exit is worth more than another; None if none decides the action."""
@@ -450,7 +388,7 @@ def _by_action(found: dict[int, int]) -> list[tuple[int, list[int], bool]]:
     for key in sorted(found):
         groups.setdefault(found[key], []).append(key)
     listed = sorted(groups.items(), key=lambda group: len(group[1]))
-    longest = len(listed[-1][1])
-    is_long = longest > SHOWN or (longest > 2 and len(listed[-2][1]) < longest)
-    ends = [False] * (len(listed) - 1) + [is_long]
+    *others, longest = [len(keys) for _, keys in listed]
+    is_long = longest > SHOWN or (longest > 2 and max(others, default=0) < longest)
+    ends = [False] * len(others) + [is_long and bool(others)]
     return [(action, keys, rest) for (action, keys), rest in zip(listed, ends, strict=True)]

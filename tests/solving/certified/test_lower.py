@@ -14,7 +14,6 @@ from recurl.solving.certified.lower import (
     lower_bound,
 )
 from recurl.solving.certified.problem import Problem
-from recurl.solving.question import Question
 
 from .parts import few_solved
 
@@ -24,7 +23,7 @@ def test_pieces_are_worth_what_the_policy_is(problem: Problem) -> None:
     upper = few_solved(problem)
     lower = lower_bound(upper.contexts, upper.links.action, upper.links.heaviest, 1e-12)
     assert lower.sound
-    exact = recurl.evaluate(policy_of(model, Question(), lower)).value
+    exact = recurl.evaluate(policy_of(model, lower)).value
     assert lower.start() == pytest.approx(exact, abs=1e-8)
     assert lower.start() <= exact
     better = improved(lower, 1e-12, upper.inverses)

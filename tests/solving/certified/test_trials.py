@@ -45,7 +45,7 @@ def test_every_piece_is_below_its_choices() -> None:
         trials.run()
     lower = trials.lower()
     model = recurl.zoo.random_model(seed=2, components=3, nodes=8, exits=3)
-    exact = recurl.evaluate(policy_of(model, Question(), lower)).value
+    exact = recurl.evaluate(policy_of(model, lower)).value
     assert lower.start() <= exact
     assert lower.start() == pytest.approx(exact, abs=1e-6)
 

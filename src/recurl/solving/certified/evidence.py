@@ -23,15 +23,12 @@ Context = tuple[int, int]
 """A component, and a context counted within it."""
 
 
-def policy_of(model: RMDP, question: Question, lower: Lower) -> Policy:
+def policy_of(model: RMDP, lower: Lower) -> Policy:
     """The policy that attains a lower bound, with the contexts that it can come to."""
     start, used, number = _used_pieces(lower)
     parts = lower.contexts.parts
     actions, callees = [], []
-    vectors = np.zeros((len(used), model.tables.max_exits))
-    for i, (c, x) in enumerate(used):
-        own_vector = lower.contexts.points[c].vectors[x]
-        vectors[i, : len(own_vector)] = own_vector
+    for c, x in used:
         actions.append(_actions(lower, c, x))
         own = np.full(parts[c].size, -1, np.int32)
         own[parts[c].calls] = [number[y] for y in _called_pieces(lower, c, x)]
@@ -43,7 +40,6 @@ def policy_of(model: RMDP, question: Question, lower: Lower) -> Policy:
         callees=np.concatenate(callees),
         start=np.array([number[x] for x in start], np.int32),
         kind="by pieces" if len(used) > len(parts) else "by context",
-        exit_values=question.sign * vectors,
     )
 
 

@@ -71,7 +71,7 @@ def solve_certified(
         ends[1],
         method="certified",
         reason=reason,
-        policy=policy_of(model, question, found.lower),
+        policy=policy_of(model, found.lower),
         values_lower=np.minimum(*values),
         values_upper=np.maximum(*values),
         work=run.work,
