@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import recurl
@@ -97,3 +98,19 @@ def test_models_that_are_too_large_are_left_to_others(monkeypatch: pytest.Monkey
     monkeypatch.setattr(hierarchical, "LIMIT", 3)
     assert solve_hierarchical(nested(), Question(), 1e-6) is None
     assert recurl.solve(nested()).method == "certified"
+
+
+def test_a_policy_that_never_ends_is_found_on_the_stacks() -> None:
+    """Whoever is called decides whether the caller goes round once more."""
+    builder = recurl.Builder("round").component("A", entries="in", exits=["x", "y"])
+    builder.box("a", "B").box("b", "B")
+    builder.at("in").action("go").to("a")
+    builder.at("a.more").action("go").to("b").at("a.enough").action("go").to("x")
+    builder.at("b.more").action("go").to("y").at("b.enough").action("go").to("a")
+    builder.component("B", entries="in", exits=["more", "enough"])
+    builder.at("in").action("yes").to("more").action("no").to("enough")
+    builder.action("toss").to("more", "1/2").to("enough", "1/2")
+    found = recurl.analyse(builder.build())
+    assert found.verdict == "not proper"
+    assert found.witness is not None
+    assert recurl.evaluate(found.witness).steps == np.inf

@@ -15,6 +15,7 @@ from recurl.model.transforms.unravelling import Unravelling
 from recurl.policy import Policy
 from recurl.solving.elsewhere import certified_elsewhere
 from recurl.solving.one_exit import solve_one_exit
+from recurl.solving.properness import Analysis, analyse
 from recurl.solving.question import Question
 
 if TYPE_CHECKING:
@@ -69,6 +70,21 @@ def solve_hierarchical(
         values_upper=_on_empty_stack(model, states, found.values_upper),
         _certify=partial(certified_elsewhere, model, question, epsilon, options),
     )
+
+
+def analyse_stacks(model: RMDP) -> Analysis | None:
+    """Whether every policy of a hierarchical model ends, decided on its states with their stacks.
+
+    Returns:
+        The verdict, without bounds by vertex; None if there are more than `LIMIT` states.
+    """
+    try:
+        states = Unravelling(model, model.tables.n_components, 0, LIMIT)
+    except LimitError:
+        return None
+    found = analyse(_single_exit(states.model_of_states(), Question()))
+    witness = None if found.witness is None else _policy(model, states, found.witness)
+    return replace(found, model=model, steps=None, witness=witness, radius=0.0)
 
 
 def _single_exit(flat: RMDP, question: Question) -> RMDP:

@@ -314,6 +314,8 @@ def _multi_exit(model: RMDP, rows: Rows, found: Steps) -> Analysis:
     if proved is not None:
         bound = model.start_value(proved.steps)
         return Analysis(model, "proper", _at_most(bound), bound, steps=proved[0], reach=proved[1])
+    if model.kind.hierarchical and (stacks := _by_stacks(model)) is not None:
+        return stacks
     ending = endless_policy(model)
     if ending is not None:
         reason = f"a policy ends with probability {ending.termination[1]:.6g} only"
@@ -324,6 +326,12 @@ def _multi_exit(model: RMDP, rows: Rows, found: Steps) -> Analysis:
             reason = f"there is nothing to decide, and a run takes {steps:.10g} steps on average"
             return Analysis(model, "proper", reason, steps, exact=True)
     return Analysis(model, "unknown", "no step bounds were found, and no policy that fails to end")
+
+
+def _by_stacks(model: RMDP) -> Analysis | None:
+    from recurl.solving.hierarchical import analyse_stacks
+
+    return analyse_stacks(model)
 
 
 def _at_most(bound: float) -> str:
