@@ -13,7 +13,6 @@ import numpy as np
 
 from recurl.model.rmdp import RMDP
 from recurl.policy import Policy
-from recurl.simulation.rollout import simulate
 from recurl.solving.depth import expected_depth
 from recurl.solving.exact_chain import ExactRows
 from recurl.solving.expectations import Expectations, expectations
@@ -82,6 +81,8 @@ class Evaluation:
         self, episodes: int = 10_000, seed: int = 0, quantiles: Sequence[float] = QUANTILES
     ) -> dict[float, float]:
         """Quantiles of the total reward, from simulated episodes; exit values are not added."""
+        from recurl.simulation.rollout import simulate
+
         runs = simulate(self.policy.model, self.policy, episodes, seed=seed)
         levels = np.quantile(runs.returns, quantiles)
         return dict(zip(quantiles, levels.tolist(), strict=True))
