@@ -57,9 +57,18 @@ class Pieces(NamedTuple):
         """What all pieces are worth at exit values, from some vertices: ``[n, rows, pieces]``."""
         least = vectors.min(axis=1)
         along = vectors - least[:, None]
-        worth: Floats = np.tensordot(along, self.reach[rows], (1, 2))
+        worth: Floats = (self.reach[rows] @ along.T).transpose(2, 0, 1)
         worth += self.rewards[rows] + least[:, None, None]
         return worth
+
+    def below(self, vectors: Floats, entries: slice) -> Floats:
+        """A lower bound at all vertices for exit values, by a piece good at entries."""
+        best = self.at(vectors, entries).sum(axis=1).argmax(axis=1)
+        least = vectors.min(axis=1)
+        along = vectors - least[:, None]
+        reach = np.einsum("qnk,nk->qn", self.reach[:, best], along)
+        found: Floats = self.rewards[:, best] + reach + least
+        return found
 
     def joined(self, other: Pieces) -> Pieces:
         """These, and others behind them."""
@@ -235,7 +244,7 @@ class Trials:
         that look better from above than the best does from below.
         """
         part, w = self.problem.components[c], self.values[c][:, own]
-        low = self.pieces[c].at(self.points[c].vectors[own], part.states).max(axis=2).T
+        low = self.pieces[c].below(self.points[c].vectors[own], part.entry_rows)[part.states]
         earned, _ = part.earned(w)
         count = np.diff(np.append(part.begin, len(earned)))
         hopeful = (earned >= low.repeat(count, axis=0)).astype(float)
@@ -316,7 +325,7 @@ class Trials:
     def _values_below(self, c: int, vectors: Floats) -> Floats:
         """Values with exits worth some vectors and calls worth their best piece, from below."""
         part = self.problem.components[c]
-        low: Floats = self.pieces[c].at(vectors, slice(None)).max(axis=2).T.copy()
+        low = self.pieces[c].below(vectors, part.entry_rows)
         low[part.exits] = vectors.T
         for _ in range(_ROUNDS):
             for _ in range(_SWEEPS):
