@@ -105,3 +105,19 @@ def test_what_is_never_reached_takes_any_option() -> None:
     )
     assert "reward(range(3)[0] + [1, 2][0])\n    reward(2)\n" in text
     assert text.endswith("def g():\n    reward(1)\n")
+
+
+def test_comments_of_dead_statements_go_with_them() -> None:
+    text = printed(
+        """
+        @program
+        def f():
+            # Which way?
+            way = choose("net", "disk")
+            # From the net.
+            if way == "net":  # slow
+                reward(-1)
+            reward(1)
+        """
+    )
+    assert text == "def f():\n    # Which way?\n    reward(1)\n"

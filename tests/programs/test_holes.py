@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import ast
+
 import pytest
 from tests.programs.random_programs import printed
 from tests.programs.written import program_of
+
+from recurl.programs.holes import Holes, Turns
 
 RETRY = """
 @program
@@ -204,3 +208,13 @@ def test_long_tables_of_options_by_locals_are_tables_of_numbers() -> None:
         """
     )
     assert "    guess = (x, y, x * y, x + y)[F_GUESS[x, y]]\n" in text
+
+
+def test_names_that_nothing_reads_are_not_given() -> None:
+    value, loop = ast.parse("f()\nfor x in (1, 2): pass").body
+    assert isinstance(value, ast.Expr)
+    assert isinstance(loop, ast.For)
+    holes = Holes(named={value.value: "result"}, turns={loop: Turns(index="index", items="items")})
+    assert holes.needed(ast.parse("a = result if index else 1")) is holes
+    left = holes.needed(ast.parse("result = items = 1"))
+    assert (left.named, left.turns) == ({}, {})

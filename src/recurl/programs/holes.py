@@ -75,6 +75,11 @@ class Turns:
     items: str = ""
     kinds: frozenset[type] = frozenset()
 
+    @property
+    def names(self) -> set[str]:
+        """Names that conditions may read."""
+        return {self.item, self.index} - {""}
+
 
 @dataclass(eq=False)
 class Holes:
@@ -91,6 +96,16 @@ class Holes:
     contexts: dict[ast.Call, Table] = field(default_factory=dict)
     named: dict[ast.expr, str] = field(default_factory=dict)
     turns: dict[ast.For, Turns] = field(default_factory=dict)
+
+    def needed(self, tree: ast.AST) -> Holes:
+        """The same, without names that a function does not read after its holes were filled."""
+        nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+        read = {node.id for node in nodes if isinstance(node.ctx, ast.Load)}
+        named = {node: name for node, name in self.named.items() if name in read}
+        turns = {loop: turns for loop, turns in self.turns.items() if turns.names & read}
+        if named == self.named and turns == self.turns:
+            return self
+        return Holes(self.choices, self.contexts, named, turns)
 
 
 def holes_of(conducts: Conducts, function: int, context: str, writer: Writer) -> Holes:

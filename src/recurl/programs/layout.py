@@ -1,7 +1,7 @@
-"""The text of a completed function: the original's own, with its comments, where nothing changed.
+"""The text of a completed function: that of the original, comments included, where nothing changed.
 
-Comments belong to the statement that follows them, or stand on the last line of. Those of a branch
-that is never taken go with it.
+A comment belongs to the statement on its line, or else to the one that follows it. Comments of a
+branch that is never taken go with the branch.
 """
 
 from __future__ import annotations
