@@ -146,3 +146,19 @@ def test_staying_is_the_greatest_such_set(model: recurl.RMDP) -> None:
     stays, action = stay_forever(rows)
     assert (stays == stay_by_sweeps(rows)).all()
     assert ((action >= 0) == stays).all()
+
+
+def test_steps_of_a_large_block_that_is_rarely_left() -> None:
+    model = recurl.zoo.random_model(
+        components=1,
+        nodes=20_000,
+        kind="one_exit",
+        actions=3,
+        successors=4,
+        exit_probability=0.001,
+        call_fraction=0,
+        locality="near",
+    )
+    found = greatest_steps(model.tables)
+    assert found.sharp
+    assert found.values.max() == pytest.approx(1000, rel=1e-6)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _TOLERANCE, _SHARP, _ROUGH = 1e-10, 1e-9, 0.02
-_POWERS, _GROWTH = 300, 1e-12
+_POWERS, _GROWTH, _LEAST = 300, 1e-12, 1e-8
 
 
 class Steps(NamedTuple):
@@ -67,6 +67,9 @@ class _Search:
         self.t = t
         self.equations = Equations.of(t, t.prob)
         self.it = Iterate.first(self.equations, self.equations.by_action(np.ones(t.n_actions)))
+        left = 1.0 - self.equations.greatest_sum()
+        if left > _LEAST:
+            self.it.x[:] = 1.0 / left  # at least the solution, and near to it if runs are long
         self.stays, self.grows, self.doubtful = np.zeros((3, t.n_vertices), np.bool_)
         self.choice = np.full(t.n_vertices, -1, np.int32)
 
