@@ -251,3 +251,9 @@ def test_locals_without_a_value_are_seen_as_none() -> None:
     assert observer(("there", "nowhere"))(frame) == (3, None)
     assert observer(lambda there: there + 1)(frame) == 4
     assert observer(lambda there, nowhere: (nowhere, there))(frame) == (None, there)
+
+
+def test_rewards_may_be_texts() -> None:
+    live = program_of('@program\ndef f():\n    reward("1/2")\n    reward(2)').live()
+    live()
+    assert live.total == 2.5

@@ -14,7 +14,7 @@ from recurl.errors import RecurlError
 from recurl.programs.decorator import Program
 from recurl.programs.language import WORDS
 from recurl.programs.literals import Writer
-from recurl.programs.syntax import MISSING, Source
+from recurl.programs.syntax import MISSING, Source, stored_names
 
 
 def needed(
@@ -118,8 +118,11 @@ def _seen_from(value: Any, source: Source) -> Source:
 
 
 def _mentioned(tree: ast.AST) -> Iterator[str]:
+    """Names that a tree reads, apart from those that classes in it define for themselves."""
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    own = {name for node in classes for name in stored_names(node.body)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:
             yield node.id
 
 
