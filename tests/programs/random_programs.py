@@ -93,7 +93,7 @@ class Maker:
         deep = [
             f"({a} + {b}) % 3", f"({a} - {b}) % 2", f"choose({a}, {b})", f"(({a}) * ({b})) % 3",
             f"({a} if {self.test(depth - 1)} else {b})", f"max({a}, {b})", f"({a} and {b})",
-            f"({a}, {b})[choose(0, 1)]", f"pick({{0: 0.5, {a} % 3 + 1: 0.5}})",
+            f"({a}, {b})[choose(0, 1)]", f"pick({{0: 0.5, ({a}) % 3 + 1: 0.5}})",
             f"({a} or {b})", self.call(depth - 1), self.call(depth - 1), f"-{a} % 3",
         ]  # fmt: skip
         return self.random.choice([*plain, *deep, *deep])

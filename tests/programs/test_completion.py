@@ -82,3 +82,22 @@ def test_notebooks_show_the_source() -> None:
     assert html.startswith("<p>retry, worth -1.66667</p><pre>import random")
     assert "while flip(" not in html
     assert "    if flip(0.4):\n        retry()" in html
+
+
+def test_calls_that_come_to_the_same_choice_may_want_different_things() -> None:
+    # In g the argument is forgotten: as a model, its two entries may do different things in one
+    # context, as a program they cannot.
+    completion = program_of(
+        """
+        @program
+        def f():
+            reward(g(1))
+            reward(-g(2))
+
+        @program
+        def g(n):
+            return choose(1, 2)
+        """
+    ).solve()
+    assert completion.value == pytest.approx(1)
+    assert completion.play().total == 1

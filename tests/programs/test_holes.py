@@ -218,3 +218,15 @@ def test_names_that_nothing_reads_are_not_given() -> None:
     assert holes.needed(ast.parse("a = result if index else 1")) is holes
     left = holes.needed(ast.parse("result = items = 1"))
     assert (left.named, left.turns) == ({}, {})
+
+
+def test_options_that_are_choices_themselves_are_taken_directly() -> None:
+    text = printed(
+        """
+        @program
+        def f(n):
+            reward(choose(choose(1, 2), n, flip(0.5) + 0))
+        """,
+        1,
+    )
+    assert text == "def f(n):\n    reward(2)\n"

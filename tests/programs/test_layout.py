@@ -66,3 +66,18 @@ def f(n):  # n is small
         expected.strip(),
         expected.strip() + "\n    # the end",
     )
+
+
+def test_cases_keep_their_text() -> None:
+    text = """
+    @program
+    def f(n):
+        match (n, choose(1, 2)):
+            case (1, (2 | 3)) if n > 0:  # here
+                reward(1)
+            case {"a": _} | (0, _):
+                pass
+    """
+    found = program_of(text).solve(1).source()
+    assert "        case (1, (2 | 3)) if n > 0:  # here\n            reward(1)\n" in found
+    assert '        case {"a": _} | (0, _):\n' in found

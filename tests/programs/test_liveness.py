@@ -27,6 +27,8 @@ KNOWN = frozenset("abcdef")
         ("a = (lambda b: b + d)(c)", "a", "cd"),
         ("a = 1\nb = a\nc = b", "c", ""),
         ("match a:\n  case [b, c]: d = b", "", "a"),
+        ("match a:\n  case 1: d = 2\n  case [b, _] if c: e = b", "de", "acde"),
+        ("import a", "ab", "b"),
         ("del a", "", "a"),
         ("other = a", "b", "ab"),
     ],

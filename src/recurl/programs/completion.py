@@ -12,7 +12,7 @@ import numpy as np
 
 from recurl.errors import NotProperError
 from recurl.model import html
-from recurl.programs.contexts import Conducts
+from recurl.programs.contexts import Conducts, Places
 from recurl.programs.play import Play
 from recurl.programs.printing import Printed, print_completion
 from recurl.solving.evaluate import Evaluation, evaluate
@@ -161,5 +161,6 @@ def complete(unfolded: Unfolded, solution: Solution, arguments: Values = ()) -> 
         name = unfolded.exploration.functions[0].name
         raise NotProperError(f"{name} has no best completion: {solution.reason}")
     if solution.question == Question() and policy.kind != "stackless":
-        policy = simplified(policy, solution.lower)
+        places = Places(unfolded, policy)
+        policy = simplified(policy, solution.lower, lambda p: evaluate(places.evened(p)).value)
     return Completion(unfolded, policy, arguments, solution=solution)

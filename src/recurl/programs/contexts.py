@@ -49,8 +49,8 @@ class Conducts:
 
     def __init__(self, unfolded: Unfolded, policy: Policy) -> None:
         self.unfolded = unfolded
-        self.policy, slots = _evened(unfolded, policy)
-        self._conducts = self._read(slots)
+        self.policy = Places(unfolded, policy).evened(policy)
+        self._conducts = self._read(_reached(self.policy))
         self.groups: dict[int, list[Conduct]] = {}
         self.group_of: dict[int, tuple[int, int]] = {}
         self._fold()
@@ -141,19 +141,13 @@ class _Folding:
         return True
 
 
-def _evened(unfolded: Unfolded, policy: Policy) -> tuple[Policy, list[int]]:
-    """The policy with one action per context and state, and the slots that it then reaches."""
-    places = _Places(unfolded, policy)
-    while True:
-        slots = sorted({*policy.reached.slots, *policy.reached.ports})
-        actions = places.settle(policy, slots)
-        if np.array_equal(actions, policy.actions):
-            return policy, slots
-        policy = policy.changed(actions=actions)
+class Places:
+    """Vertices of a program's model that stand for the same state: a program does the same there.
 
-
-class _Places:
-    """Slots that stand for the same state in the same context."""
+    Args:
+        unfolded: The program.
+        policy: A policy for its model, or any other with the same contexts.
+    """
 
     def __init__(self, unfolded: Unfolded, policy: Policy) -> None:
         states, together = unfolded.exploration.states, dict[tuple[int, int], list[int]]()
@@ -163,15 +157,22 @@ class _Places:
                 state = unfolded.vertex_state.get(int(policy.slot_vertex[slot]), -1)
                 if state >= 0 and states[state].kind == CHOICE:
                     together.setdefault((context, state), []).append(slot)
-        self.together = list(together.values())
-        self.fixed: set[int] = set()
+        self._together = list(together.values())
 
-    def settle(self, policy: Policy, slots: list[int]) -> np.ndarray:
-        """Actions in which slots of a state agree: with the first one that was reached."""
-        actions, reached = policy.actions.copy(), set(slots)
-        for group, places in enumerate(self.together):
-            first = next((slot for slot in places if slot in reached), None)
-            if first is not None and group not in self.fixed:
-                self.fixed.add(group)
-                actions[places] = max(0, int(actions[first]))
-        return actions
+    def evened(self, policy: Policy) -> Policy:
+        """The policy with one action per context and state: that of the first slot reached."""
+        fixed: set[int] = set()
+        while True:
+            actions, reached = policy.actions.copy(), set(_reached(policy))
+            for group, places in enumerate(self._together):
+                first = next((slot for slot in places if slot in reached), None)
+                if first is not None and group not in fixed:
+                    fixed.add(group)
+                    actions[places] = max(0, int(actions[first]))
+            if np.array_equal(actions, policy.actions):
+                return policy
+            policy = policy.changed(actions=actions)
+
+
+def _reached(policy: Policy) -> list[int]:
+    return sorted({*policy.reached.slots, *policy.reached.ports})

@@ -353,6 +353,11 @@ class Filling:
         if choice is None and not any(self.has_effects(part) for part in args):
             # Never reached under this policy: any option will do.
             return Part(_first_option(args))
+        starred = any(isinstance(part, ast.Starred) for part in args)
+        if choice is not None and choice.table.constant and len(args) > 1 and not starred:
+            others = [part for i, part in enumerate(args) if i != choice.table.result]
+            if not any(map(self.has_effects, others)):
+                return Part(args[choice.table.result])
         index = parsed("0" if choice is None else table_text(choice.table, self.writer))
         alone = len(args) == 1 and not isinstance(args[0], ast.Starred)
         return Part(_item(args[0] if alone else ast.Tuple(args, ast.Load()), index))

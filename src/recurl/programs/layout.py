@@ -192,6 +192,16 @@ class Original:
         until = len(self._text(line)[: column + 1].encode())
         return self._cut(node, node.lineno, node.col_offset, line, until)
 
+    def case_head(self, case: ast.match_case) -> list[str]:
+        """The header of a case, if it stands on one line."""
+        line, last = case.pattern.lineno, case.guard or case.pattern
+        text = self._text(line)
+        if not text.lstrip().startswith("case") or last.end_lineno != line:
+            return []
+        end = len(text.encode()[: last.end_col_offset].decode())
+        colon = next(column for at, column in self._colons if at == line and column >= end)
+        return [text[: colon + 1].lstrip()]
+
     def _cut(
         self, node: ast.AST, line: int, column: int, last: int | None, until: int | None
     ) -> list[str]:
@@ -365,7 +375,10 @@ class _Layout:
     def _match(self, node: ast.Match, indent: str) -> None:
         self._lines(self._head(node, node.subject), indent)
         for number, case in enumerate(node.cases):
-            head = self._unparsed(ast.match_case(case.pattern, case.guard, [ast.Pass()]))[:1]
+            head = self.original.case_head(case) or self._unparsed(
+                ast.match_case(case.pattern, case.guard, [ast.Pass()])
+            )
+            del head[1:]
             self._arm(node, number, head, indent + INDENT)
             self._block(case.body, indent + 2 * INDENT)
             self._lines(self._notes(node).below.get(number, ()), indent + 2 * INDENT)

@@ -71,12 +71,24 @@ def _before_one(node: ast.stmt, after: Names, known: Names) -> Names:
             return reads(it, known) | leave | turn | again
         case ast.Import() | ast.ImportFrom():
             return after - frozenset(stored_names([node]))
-        case ast.Match():
+        case ast.Match(subject=subject, cases=cases):
             # A case that does not match may lose an old value of what it binds; reading that value
             # later is an error when the program is explored.
-            return (after | reads(node, known)) - frozenset(stored_names([node]))
+            bound = _union(_bound(case.pattern) for case in cases)
+            inside = _union(
+                reads(case.pattern, known)
+                | reads(case.guard, known)
+                | before(case.body, after, known)
+                for case in cases
+            )
+            return reads(subject, known) | ((after | inside) - bound)
         case _:
             return after | reads(node, known)
+
+
+def _bound(pattern: ast.pattern) -> Names:
+    """Names that a pattern binds."""
+    return frozenset(stored_names([ast.Expr(pattern)]))  # type: ignore[arg-type]
 
 
 def _union(names: Iterable[Names]) -> Names:

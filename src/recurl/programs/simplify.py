@@ -6,7 +6,7 @@ cruder piece of the bound. Often the pieces before it would do as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -17,7 +17,11 @@ MOST_TRIALS = 400
 """Policies that are evaluated at most."""
 
 
-def simplified(policy: Policy, floor: float) -> Policy:
+def _value(policy: Policy) -> float:
+    return evaluate(policy).value
+
+
+def simplified(policy: Policy, floor: float, worth: Callable[[Policy], float] = _value) -> Policy:
     """A policy in which calls enter earlier contexts where that is worth at least the floor.
 
     Contexts are met in the order of calls from the start. Each is given up for one that was met
@@ -26,6 +30,7 @@ def simplified(policy: Policy, floor: float) -> Policy:
     Args:
         policy: The policy.
         floor: What the result must be worth.
+        worth: What a policy is worth.
 
     Example:
         >>> import recurl
@@ -41,7 +46,7 @@ def simplified(policy: Policy, floor: float) -> Policy:
         for earlier in _alike(policy, context, kept):
             trials += 1
             trial = _redirected(policy, context, earlier)
-            if evaluate(trial).value >= floor:
+            if worth(trial) >= floor:
                 policy = trial
                 break
         else:
