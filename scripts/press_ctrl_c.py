@@ -6,7 +6,6 @@ python scripts/press_ctrl_c.py --times 20
 from __future__ import annotations
 
 import argparse
-import fcntl
 import os
 import pty
 import random
@@ -15,7 +14,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import termios
 import threading
 import time
 from pathlib import Path
@@ -50,6 +48,13 @@ COMMANDS = {
     "convert": "convert palindrome size=12 out.yaml",
     "schema": "schema",
 }
+
+IN_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, "-m", "recurl", *sys.argv[1:]])
+"""
+"""Makes stdin the terminal that Ctrl-C is pressed in, without a fork hook, and starts recurl."""
 
 STUDY = """\
 seeds: 4
@@ -90,10 +95,9 @@ class Terminal:
         # A signal that is ignored stays so in children, one that is handled does not.
         ours = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "recurl", *command.split()],
+            [sys.executable, "-c", IN_TERMINAL, *command.split()],
             cwd=folder, env=environment, stdin=slave, stdout=slave, stderr=slave,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )  # fmt: skip
         signal.signal(signal.SIGINT, ours)
         os.close(slave)

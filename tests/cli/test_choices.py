@@ -44,7 +44,10 @@ def test_a_random_choice_goes_everywhere() -> None:
     assert found == {"T.u1": ["any"], "S.u3": ["any"], "H.u5": ["any"]}
 
 
-def test_a_choice_may_depend_on_the_stack(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_choice_may_depend_on_the_stack(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     assert choices(by_depth()) == {"T.u1": ["divide"], "S.u3": ["reliable", "fast"]}
     show(*choice_table(by_depth()))
     rule = "S.u3   fast with 0 pending calls of S, reliable from 1 on (in runs there are at most 1)"

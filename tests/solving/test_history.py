@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -77,3 +79,17 @@ def test_an_infinite_value_is_not_plotted() -> None:
     )  # fmt: skip
     with pytest.raises(ValueError, match="nothing to plot: the value is inf"):
         recurl.solve(endless).plot()
+
+
+def test_certified_intervals_never_widen() -> None:
+    seen: list[tuple[float, float]] = []
+    solution = recurl.solve(
+        recurl.zoo.stack_matters(),
+        "certified",
+        callback=lambda low, high, work: seen.append((low, high)),
+    )
+    assert len(seen) > 1
+    for before, after in itertools.pairwise(seen):
+        assert after[0] >= before[0]
+        assert after[1] <= before[1]
+    assert solution.lower <= 43 / 55 <= solution.upper

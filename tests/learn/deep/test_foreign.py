@@ -53,7 +53,7 @@ def test_an_environment_is_learned_like_its_model() -> None:
 
 def test_the_buffer_holds_the_three_cases() -> None:
     env = recurl.ModelEnv(recurl.zoo.cloud(), observation="onehot")
-    settings = DeepSettings(**{**TINY, "warm_up": 1000})
+    settings = DeepSettings(hidden=(8,), batch=8, buffer=300, warm_up=1000)
     engine = DeepForeignEngine(env, settings, flat=False)
     engine.advance(300)
     steps = steps_of(kept((settings.plan, engine.shape)), engine.mind.buffer)

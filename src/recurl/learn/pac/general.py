@@ -112,9 +112,12 @@ class General:
             load_counts(task.checkpoint, access)
         most = ENDLESS if task.most is None else task.most
         random = np.flatnonzero(access.support > 1)
+        # Counts that were resumed may be enough: then only a precise look can tell.
+        rough = 50.0 if access.samples == 0 else 1.0
         self._raise(random[access.level[random] == 0])
         while True:
-            worth = self._look()
+            worth = self._look(rough)
+            rough = 50.0
             if self.reached or access.samples >= most or len(random) == 0:
                 return
             self._raise(*self._worthwhile(worth, random))
@@ -141,10 +144,14 @@ class General:
         ratio = math.log(self.gap / self.task.epsilon) / math.log(1.4)
         return min(max(int(ratio), 1), _LEAP)
 
-    def _look(self) -> Floats:
-        """New bounds, and what each pair adds to the gap, nearly."""
+    def _look(self, rough: float) -> Floats:
+        """New bounds, and what each pair adds to the gap, nearly.
+
+        Args:
+            rough: Gap, in units of epsilon, that the solver may take for granted at most.
+        """
         sets = sets_of(self.access.view(), self.task.intervals, self.task.delta)
-        precise = _SOLVED * max(self.task.epsilon, min(self.gap, 50 * self.task.epsilon) / 2)
+        precise = _SOLVED * max(self.task.epsilon, min(self.gap, rough * self.task.epsilon) / 2)
         try:
             self.frame.adjust(learned_model(self.access), self.task.epsilon)
             worth = self._above(sets, precise) + self._below(sets, precise)
