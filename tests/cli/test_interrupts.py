@@ -23,6 +23,9 @@ from recurl.zoo import cloud
 
 from .conftest import Run
 
+LONG = {"describe", "simulate", "solve", "learn", "learn (deep)", "pac", "reproduce", "experiment"}
+"""Verbs whose commands last much longer than any moment at which the tests press Ctrl-C."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -37,7 +40,8 @@ def test_every_verb_can_be_interrupted(verb: str, folder: Path) -> None:
     pressed = press_once(COMMANDS[verb], folder, moment)
     assert "Traceback" not in pressed.output
     assert pressed.code in (INTERRUPTED, 0)
-    assert pressed.code == INTERRUPTED or not pressed.seconds or verb in ("zoo", "schema")
+    # The other commands may end by themselves at the moment of the press.
+    assert pressed.code == INTERRUPTED or verb not in LONG
 
 
 def test_every_verb_is_pressed() -> None:
