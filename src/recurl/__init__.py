@@ -41,6 +41,7 @@ _HOMES = {
     "Walk": "recurl.simulation.walk",
     "analyse": "recurl.solving.properness",
     "automaton": "recurl.automaton",
+    "callbacks": "recurl.learn.callbacks",
     "check_recursive_env": "recurl.env.protocol",
     "choose": "recurl.programs.language",
     "discount_boxes": "recurl.model.transforms.discounting",
@@ -55,6 +56,7 @@ _HOMES = {
     "learn_many": "recurl.learn.many",
     "load": "recurl.model.document",
     "loads": "recurl.model.document",
+    "loggers": "recurl.learn.loggers",
     "outcome": "recurl.programs.language",
     "pick": "recurl.programs.language",
     "program": "recurl.programs.decorator",
@@ -68,7 +70,7 @@ _HOMES = {
     "verify": "recurl.verification",
     "zoo": "recurl.zoo",
 }
-_MODULES = {"automaton", "errors", "grammar", "schedules", "zoo"}
+_MODULES = {"automaton", "callbacks", "errors", "grammar", "loggers", "schedules", "zoo"}
 
 __all__ = [
     "DQN",
@@ -95,6 +97,7 @@ __all__ = [
     "__version__",
     "analyse",
     "automaton",
+    "callbacks",
     "check_recursive_env",
     "choose",
     "discount_boxes",
@@ -109,6 +112,7 @@ __all__ = [
     "learn_many",
     "load",
     "loads",
+    "loggers",
     "outcome",
     "pick",
     "program",

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-import recurl
-from recurl.learn.tensorboard import TensorBoard, _checksum, read_events
+from recurl.learn.tensorboard import EventFile, _checksum, read_events
 
 
 def test_the_checksum_is_the_one_of_the_standard() -> None:
@@ -16,7 +15,7 @@ def test_the_checksum_is_the_one_of_the_standard() -> None:
 
 
 def test_numbers_are_written_as_the_format_wants_them(tmp_path: Path) -> None:
-    board = TensorBoard(tmp_path / "new")
+    board = EventFile(tmp_path / "new")
     board.add(300, {"train/loss": 0.5})
     data = board.path.read_bytes()
     assert b"brain.Event:2" in data
@@ -25,21 +24,8 @@ def test_numbers_are_written_as_the_format_wants_them(tmp_path: Path) -> None:
     assert read_events(board.path) == [(0, {}), (300, {"train/loss": 0.5})]
 
 
-def test_a_run_is_told_test_by_test(tmp_path: Path) -> None:
-    board = TensorBoard(tmp_path)
-    model = recurl.zoo.cloud()
-    given = {"hidden": (4,), "batch": 4, "warm_up": 10, "evaluate_every": 100}
-    learner = recurl.DeepRecursiveQLearning(model, **given).learn(200, board)
-    events = read_events(board.path)
-    assert [step for step, _ in events] == [0, 100, 200]
-    names = {"time/fps", "rollout/ep_rew_mean", "eval/mean_reward", "eval/mean_ep_length"}
-    assert set(events[2][1]) == {*names, "train/loss"}
-    assert events[2][1]["eval/mean_reward"] == pytest.approx(learner.curve.last.mean, rel=1e-6)
-    assert events[2][1]["train/loss"] == pytest.approx(learner.engine.loss, rel=1e-6)
-
-
 def test_damage_is_noticed(tmp_path: Path) -> None:
-    board = TensorBoard(tmp_path)
+    board = EventFile(tmp_path)
     data = bytearray(board.path.read_bytes())
     data[20] ^= 1
     board.path.write_bytes(data)

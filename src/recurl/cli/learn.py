@@ -155,7 +155,7 @@ def _latest(learners: list[Learner]) -> str:
 def _run_one(
     out: Path, learner: Learner, steps: int, board: Path | None, stop: threading.Event
 ) -> None:
-    from recurl.learn.tensorboard import TensorBoard
+    from recurl.learn.loggers import TensorBoard
 
     path = runs.seed_file(out, learner.settings.seed)
     events = None if board is None else TensorBoard(board / path.stem)

@@ -6,15 +6,17 @@ import io
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import msgspec
 import numpy as np
 
-from recurl.errors import CheckpointError, LimitError
+from recurl.errors import CheckpointError
 from recurl.interrupts import deferred, requested
+from recurl.learn.callbacks import Callbacks, as_list
 from recurl.learn.checkpoint import (
     checkpoint_bytes,
     read_checkpoint,
@@ -29,64 +31,9 @@ from recurl.progress import Progress
 if TYPE_CHECKING:
     import gymnasium as gym
 
-    from recurl.model.tables import Floats
-
-Callback = Callable[[Any], bool | None]
-"""Called with the learner after each test, or each chunk of steps; False ends the run."""
 
 SLICE_SECONDS = 0.1
 """Time between two looks at whether a run should stop, about."""
-
-
-class Engine(Protocol):
-    """A learner's work on a model or an environment."""
-
-    @property
-    def steps(self) -> int:
-        """Steps taken so far."""
-
-    @property
-    def episodes(self) -> int:
-        """Episodes ended so far, those cut included."""
-
-    @property
-    def n_contexts(self) -> int:
-        """Contexts met so far."""
-
-    @property
-    def start(self) -> Any:
-        """Context in which an episode begins."""
-
-    def advance(self, steps: int) -> None:
-        """Take steps, learning."""
-
-    @property
-    def tally(self) -> tuple[int, float]:
-        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
-
-    def training_mean(self) -> float:
-        """Mean return of the episodes that ended since this was last asked; nan if none did."""
-
-    def test(self, episodes: int, limit: int, stream: int) -> tuple[Floats, np.ndarray, np.ndarray]:
-        """Returns, lengths and cuts of greedy episodes."""
-
-    def enter(self, context: Any, exits: Sequence[Any], observation: Any) -> Any:
-        """Context that a greedy run enters by a call."""
-
-    def greedy(self, context: Any, observation: Any, mask: np.ndarray | None) -> int:
-        """Action of greatest value."""
-
-    def legal(self, observation: Any, mask: np.ndarray | None) -> list[int]:
-        """Actions that there are."""
-
-    def header_fields(self) -> dict[str, Any]:
-        """What a checkpoint says in words."""
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """All that a checkpoint must keep."""
-
-    def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to where a checkpoint was made."""
 
 
 def require_env(value: Any, caller: str) -> None:
@@ -153,21 +100,22 @@ class Learner(ABC):
     def learn(
         self,
         total_timesteps: float,
-        callback: Callback | None = None,
+        callback: Callbacks | None = None,
         progress_bar: bool = False,
         *,
         checkpoint: str | os.PathLike[str] | None = None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> Self:
-        """Learn for so many steps more.
+        """Learn for a number of steps more.
 
         Steps may be divided among calls in any way: the result is the same to the bit. Ctrl-C ends
         the run between two steps, and the learner can go on from there.
 
         Args:
             total_timesteps: How many steps.
-            callback: Called with the learner after each test, or every so many steps where there
-                is none (``chunk``); False ends the run.
+            callback: A function called with the learner after each test, or each ``chunk`` of
+                steps where nothing is tested; an object of `recurl.callbacks` or
+                `recurl.loggers`; or a list of them. One that returns False ends the run.
             progress_bar: Show a bar with steps per second and the latest test.
             checkpoint: File to save the run to, as often as the callback is called and at the end.
             stopping: Asked several times a second; True ends the run.
@@ -177,25 +125,19 @@ class Learner(ABC):
                 checkpoint.
             LimitError: Memory is full, or values are not finite; likewise.
         """
-        end, save = self.steps + int(total_timesteps), _Saving(self, checkpoint)
+        end, run = self.steps + int(total_timesteps), _Run(self, callback, checkpoint)
         progress = Progress(f"learning {self.subject}", end, "steps", shown=progress_bar)
         with deferred(), progress:
             try:
-                while self.steps < end and not stopping() and not requested():
-                    stop = self._next_stop(end)
+                run.start()
+                while self.steps < end and not run.ended and not stopping() and not requested():
+                    stop = run.next_stop(end)
                     self._advance(stop - self.steps)
                     progress.update(self.steps, self.latest())
-                    if self.steps < stop:
-                        continue
-                    if self._is_test_due():
-                        self.curve.add(self.test())
-                    save()
-                    if callback is not None and callback(self) is False:
-                        break
-            except LimitError:
-                save()
-                raise
-            save()
+                    if self.steps == stop:
+                        run.stop(is_last=stop == end)
+            finally:
+                run.save()
         return self
 
     def _advance(self, steps: int) -> None:
@@ -207,14 +149,6 @@ class Learner(ABC):
             self._slice *= 2
         elif took > SLICE_SECONDS:
             self._slice = max(1, self._slice // 2)
-
-    def _next_stop(self, end: int) -> int:
-        every = self.settings.evaluate_every or self.chunk
-        return int(min(end, (self.steps // every + 1) * every))
-
-    def _is_test_due(self) -> bool:
-        every = self.settings.evaluate_every
-        return bool(every) and self.steps % every == 0
 
     def test(self, episodes: int | None = None) -> Score:
         """Run episodes of the greedy policy; nothing is learned, no training randomness is used."""
@@ -325,13 +259,56 @@ def _unpickled(kind: type[Learner], data: bytes, subject: Any) -> Learner:
     return kind._restored(io.BytesIO(data), subject, None)
 
 
-class _Saving:
-    """Saves a run to a file, if there is one, unless it stands where it was saved last."""
+class _Run:
+    """One call of ``learn``: its stops, tests, checkpoints and callbacks."""
 
-    def __init__(self, learner: Learner, path: str | os.PathLike[str] | None) -> None:
-        self._learner, self._path, self._saved = learner, path, -1
+    def __init__(
+        self,
+        learner: Learner,
+        callback: Callbacks | None,
+        checkpoint: str | os.PathLike[str] | None,
+    ) -> None:
+        self._learner, self._callbacks = learner, as_list(callback)
+        self._path, self._saved = None if checkpoint is None else Path(checkpoint), -1
+        self._every = learner.settings.evaluate_every or learner.chunk
+        self.ended = False
+        """Whether a callback has ended the run."""
 
-    def __call__(self) -> None:
-        if self._path is not None and self._saved != self._learner.steps:
-            self._learner.save(self._path)
-            self._saved = self._learner.steps
+    def start(self) -> None:
+        """Tell the callbacks that the run begins."""
+        self._tell(callback.on_start(self._learner) for callback in self._callbacks)
+
+    def next_stop(self, end: int) -> int:
+        """Step before which nothing has to be done."""
+        steps = self._learner.steps
+        periods = {self._every, *(one.every for one in self._callbacks if one.every)}
+        return min(end, *((steps // every + 1) * every for every in periods))
+
+    def stop(self, *, is_last: bool) -> None:
+        """Test, save and call back, as far as it is time for each."""
+        learner = self._learner
+        regular = is_last or learner.steps % self._every == 0
+        if learner.settings.evaluate_every and learner.steps % self._every == 0:
+            score = learner.test()
+            learner.curve.add(score)
+            self._tell(callback.on_test(learner, score) for callback in self._callbacks)
+        if regular:
+            self.save()
+        due = [
+            one
+            for one in self._callbacks
+            if is_last or (learner.steps % one.every == 0 if one.every else regular)
+        ]
+        self._tell(callback.on_stop(learner) for callback in due)
+
+    def save(self) -> None:
+        """Save the run, if there is a checkpoint, unless it stands where it was saved last."""
+        learner, path = self._learner, self._path
+        if path is not None and self._saved != learner.steps:
+            learner.save(path)
+            self._saved = learner.steps
+            self._tell(callback.on_checkpoint(learner, path) for callback in self._callbacks)
+
+    def _tell(self, answers: Iterable[bool | None]) -> None:
+        for answer in answers:
+            self.ended |= answer is False

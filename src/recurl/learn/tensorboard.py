@@ -1,4 +1,4 @@
-"""Event files that TensorBoard reads, written without it.
+"""The event files of TensorBoard, written and read without it.
 
 A file is a row of records: length, checksum of the length, data, checksum of the data. The data is
 an ``Event`` in the protocol buffers' encoding: time (field 1), step (2), and either the version of
@@ -18,44 +18,17 @@ _CASTAGNOLI = 0x82F63B78
 _VERSION = b"brain.Event:2"
 
 
-class TensorBoard:
-    """Writes the tests of a run into a folder; hand it to ``learn`` as its callback.
-
-    Written are ``rollout/ep_rew_mean`` (training), ``eval/mean_reward``, ``eval/mean_ep_length``,
-    ``time/fps`` and, for a network, ``train/loss``.
+class EventFile:
+    """An event file of its own name in a folder, to which numbers are added step by step.
 
     Args:
         folder: Where to write; it is made if need be.
-
-    Example:
-        >>> import recurl, tempfile
-        >>> board = TensorBoard(tempfile.mkdtemp())
-        >>> learner = recurl.QLearning(recurl.zoo.cloud(), evaluate_every=500, episode_limit=200)
-        >>> _ = learner.learn(1000, board)
-        >>> [step for step, numbers in read_events(board.path) if numbers]
-        [500, 1000]
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
         self.path = Path(folder) / f"events.out.tfevents.{time.time_ns()}.{os.getpid()}"
-        self._clock, self._steps = time.perf_counter(), 0
         self._write(_field(3, _VERSION))
-
-    def __call__(self, learner: Any) -> None:
-        """Write where a learner stands."""
-        clock, steps = time.perf_counter(), int(learner.steps)
-        numbers = {"time/fps": (steps - self._steps) / max(clock - self._clock, 1e-9)}
-        self._clock, self._steps = clock, steps
-        if len(learner.curve):
-            last = learner.curve.last
-            numbers["rollout/ep_rew_mean"] = last.training_mean
-            numbers["eval/mean_reward"] = last.mean
-            numbers["eval/mean_ep_length"] = last.length
-        loss = getattr(learner.engine, "loss", None)
-        if loss is not None:
-            numbers["train/loss"] = loss
-        self.add(steps, numbers)
 
     def add(self, step: int, numbers: dict[str, float]) -> None:
         """Write named numbers of a step."""
@@ -73,7 +46,7 @@ class TensorBoard:
 
 
 def read_events(path: str | os.PathLike[str]) -> list[tuple[int, dict[str, float]]]:
-    """The steps and named numbers of an event file that `TensorBoard` wrote.
+    """The steps and named numbers of an event file that `EventFile` wrote.
 
     Raises:
         ValueError: A checksum is wrong.
