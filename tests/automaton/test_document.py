@@ -113,7 +113,7 @@ def test_a_discount_and_a_start_distribution() -> None:
         (WORLD.replace("  map: |\n    S.A\n    ..B\n", ""), "grid: has no map"),
         (WORLD.replace("  slip", "  slop"), "line 8: .*did you mean 'slip'"),
         (WORLD.replace("S.A", "S.."), "line 11: machine: label, A: the process has no such label"),
-        ("{recurl: 1, grid: {map: a.b, start: {x: 1}}}", "is no cell"),
+        ("{recurl: 1, grid: {map: a.b, start: {x: 1}}}", "is not a cell"),
         ("{recurl: 1,\ngrid: {map: a.b,\nstart: {0 0: 1/2}}}", "line 3: grid, start: .*sum to"),
         ("{recurl: 1, grid: {map: a.b, rewards: {c: 1}}}", "rewards: no cell of the map shows 'c'"),
         ("{recurl: 1, grid: {map: a.b, ends: c}}", "ends: no cell of the map shows 'c'"),

@@ -33,7 +33,7 @@ def test_a_formula_means_what_it_says(text: str, meaning) -> None:  # type: igno
 
 @pytest.mark.parametrize("text", ["", "a &", "& a", "(a", "a)", "a b", "!", "'a", "a | | b", "()"])
 def test_what_is_no_formula_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no formula"):
+    with pytest.raises(ValueError, match="is not a formula"):
         parse_guard(text)
 
 

@@ -13,8 +13,8 @@ GOOD = [rule("p", "a", "p", push="A _"), rule("p", "b", "p", top="A", push="")]
 @pytest.mark.parametrize(
     ("rules", "settings", "message"),
     [
-        ([rule("p", "a", "p"), rule("p", "a", "q"), rule("q", "a", "q")], {}, "nobody resolves"),
-        ([rule("p", None, "p"), rule("p", None, "p", push="A _")], {}, "nobody resolves"),
+        ([rule("p", "a", "p"), rule("p", "a", "q"), rule("q", "a", "q")], {}, "nothing decides"),
+        ([rule("p", None, "p"), rule("p", None, "p", push="A _")], {}, "nothing decides"),
         (
             [rule("p", "a", "p"), rule("p", "b", "p", push="A _")],
             {},
@@ -31,8 +31,8 @@ GOOD = [rule("p", "a", "p", push="A _"), rule("p", "b", "p", top="A", push="")]
         ([rule("p", "a", "q")], {}, "state, q: has no rules and is not final"),
         ([rule("p", "a", "q"), rule("q", "a", "p")], {"final": "q"}, "leaves a final state"),
         ([rule("p", "a", "p")], {"start": "q", "final": "q"}, "is a final state"),
-        ([rule("p", "a", "p")], {"otherwise": "explode"}, "no way to treat labels"),
-        ([rule("p.q", "a", "p.q")], {}, "is no name that can be used"),
+        ([rule("p", "a", "p")], {"otherwise": "explode"}, "not a way to treat labels"),
+        ([rule("p.q", "a", "p.q")], {}, "is not a usable name"),
         ([], {}, "rules: is empty"),
         ([rule("p", "a", "p")], {"stack": ""}, "stack: is empty"),
     ],

@@ -53,9 +53,9 @@ def test_a_grammar_makes_a_machine() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("read: a,", "read: a &,", "line 11: .*is no formula"),
+        ("read: a,", "read: a &,", "line 11: .*is not a formula"),
         ("read: a,", "reed: a,", "line 11: .*no such key here .did you mean 'read'"),
-        ("from: up, read: a", "read: a", "line 11: .*says not where it begins"),
+        ("from: up, read: a", "read: a", "line 11: .*has no `from`"),
         ("top: A, push", "top: X, push", "line 12: .*never on the stack"),
         ("read: b", "read: z", "line 12: .*there is no label 'z'"),
         ("reward: 1/3", "reward: lots", "line 13: .*finite decimal"),

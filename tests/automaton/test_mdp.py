@@ -97,7 +97,7 @@ def test_too_many_states_are_refused() -> None:
 def test_bad_states_and_starts_are_refused() -> None:
     with pytest.raises(ModelError, match="has no action"):
         LabelledMDP("bad", [{}], {0: 1}, states=["s"])
-    with pytest.raises(ModelError, match=r"no name"):
+    with pytest.raises(ModelError, match="not a usable name"):
         LabelledMDP("bad", [{"a": [Move(0)]}], {0: 1}, states=["s.t"])
     with pytest.raises(ModelError, match="start"):
         LabelledMDP("bad", [{"a": [Move(0)]}], {3: 1}, states=["s"])

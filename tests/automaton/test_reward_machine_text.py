@@ -37,14 +37,14 @@ def test_the_published_format_is_read(tmp_path: Path) -> None:
         ("0\n[1]\n(0,1,'a &',ConstantRewardFunction(1))", "line 3: the guard"),
         (
             "0\n[1]\n(0,1,'a',RewardForward())",
-            r"line 3: RewardForward\(...\) is no constant reward",
+            r"line 3: RewardForward\(...\) is not a constant reward",
         ),
         ("0\n[1]\n(0,1,__import__('os').system('true'),1)", "line 3"),
         (
             "0\n[1]\n(0,1,'a',ConstantRewardFunction(__import__('os').getpid()))",
-            "no constant reward",
+            "not a constant reward",
         ),
-        ("0\n[1]\n(0,1,'__import__(1)',1)", "line 3: the guard .* is no formula"),
+        ("0\n[1]\n(0,1,'__import__(1)',1)", "line 3: the guard .* is not a formula"),
         ("0\n[1]\n(0,0,'a',1)\n\n(0,1,'a|b',1)", "line 5: .*overlap"),
     ],
 )

@@ -18,7 +18,7 @@ from recurl.grammar import Grammar
         ({"S": ["[half]"]}, "is not in"),
         ({"S": ["{much}"]}, "reward"),
         ({"S": ["'S'"]}, "is a terminal and has rules"),
-        ({"S.x": ["'a'"]}, "is no name"),
+        ({"S.x": ["'a'"]}, "is not a usable name"),
         ({"S": {"": ["'a'"], "x": ["'b'"]}}, "with and without a choice"),
         ({"S": {"x": []}}, "has no alternative"),
         ({"S": ["'a"]}, "quote or bracket"),

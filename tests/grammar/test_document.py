@@ -58,7 +58,9 @@ def test_problems_have_lines(old: str, new: str, message: str) -> None:
 def test_rules_as_text_have_their_lines_and_terminals() -> None:
     text = "recurl: 1\nterminals: [a]\ngrammar: |\n  S -> a S [1/2]\n  S -> [1/2]\n"
     assert loads(text).terminals == {"a"}
-    with pytest.raises(DocumentError, match=r"line 3: grammar: line 2: 'S => \[1/2\]' is no rule"):
+    with pytest.raises(
+        DocumentError, match=r"line 3: grammar: line 2: 'S => \[1/2\]' is not a rule"
+    ):
         loads(text.replace("S -> [", "S => ["))
     with pytest.raises(DocumentError, match="line 3: grammar, S: probabilities sum to"):
         loads(text.replace("S -> [1/2]", "S -> [1/4]"))

@@ -39,5 +39,5 @@ def test_rules_of_which_no_word_comes_are_left_out() -> None:
     sets = FirstSets(Grammar.read("S -> 'a' | A 'b'\nA -> A 'c' | B\nB -> 'd' A"))
     assert sets.bodies == {"S": [("a",)]}
     assert sets.first(["S"]) == {"a"}
-    with pytest.raises(ModelError, match="no word comes of S"):
+    with pytest.raises(ModelError, match="S derives no word"):
         FirstSets(Grammar.read("S -> 'a' S"))

@@ -37,5 +37,5 @@ def test_alternatives_under_a_choice() -> None:
 
 
 def test_a_line_that_is_no_rule() -> None:
-    with pytest.raises(ModelError, match="is no rule"):
+    with pytest.raises(ModelError, match="is not a rule"):
         Grammar.read("S = a")

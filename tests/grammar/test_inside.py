@@ -59,7 +59,7 @@ def test_probabilities_match_frequencies() -> None:
 
 
 def test_what_is_no_question_is_refused() -> None:
-    with pytest.raises(ValueError, match="no terminal"):
+    with pytest.raises(ValueError, match="not a terminal"):
         inside(Grammar.read("S -> 'a'"), "b")
     with pytest.raises(ValueError, match="has choices"):
         inside(Grammar("g", {"S": {"x": ["'a'"], "y": ["'b'"]}}), "a")

@@ -63,7 +63,7 @@ def test_the_example_is_a_model() -> None:
         ),
         (
             {"start_prob": [0.5]},
-            "start_prob: is no distribution: it sums to 0.5 "
+            "start_prob: is not a distribution: it sums to 0.5 "
             "(make it sum to 1, without negative numbers)",
         ),
         (
@@ -121,9 +121,9 @@ def test_the_example_is_a_model() -> None:
         ),
         (
             {"features": np.zeros((5, 1)), "feature_names": [""]},
-            "feature_names: '' is no name (use printable text)",
+            "feature_names: '' is not a name (use printable text)",
         ),
-        ({"name": ""}, "name: '' is no name (use printable text)"),
+        ({"name": ""}, "name: '' is not a name (use printable text)"),
     ],
 )
 def test_one_wrong_array_is_one_problem(changes: dict[str, object], problem: str) -> None:
@@ -212,6 +212,8 @@ def test_names_given_with_arrays_are_checked() -> None:
         "names, component 0: the name 'done' is used twice (choose another)"
     ]
     assert given(components=["a.b"]) == [
-        "names: 'a.b' is no name for a component (use text without dots)"
+        "names: 'a.b' is not a name for a component (use text without dots)"
     ]
-    assert given(actions=["a", "", "c"]) == ["names, actions: '' is no name (use printable text)"]
+    assert given(actions=["a", "", "c"]) == [
+        "names, actions: '' is not a name (use printable text)"
+    ]

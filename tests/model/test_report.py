@@ -72,5 +72,5 @@ def test_what_follows_from_an_earlier_stage_is_not_reported() -> None:
     report.add((*action, "to", 0, "p"), "is wrong")
     assert len(report.problems) == 1
     report.add(("components", "S", "vertices", "u4"), "has no action")
-    report.add(("components", "S"), "is no name")
+    report.add(("components", "S"), "is not a name")
     assert len(report.problems) == 3

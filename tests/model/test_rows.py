@@ -94,7 +94,7 @@ def test_a_negative_zero_is_zero() -> None:
 
 def test_action_names_are_checked() -> None:
     builder = Builder().component("A", entries="in", exits="out").at("in").action("").to("out")
-    with pytest.raises(ModelError, match="'' is no name for an action"):
+    with pytest.raises(ModelError, match="'' is not a name for an action"):
         builder.build()
 
 

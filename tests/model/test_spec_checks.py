@@ -38,14 +38,14 @@ NAME = "use printable characters, no dots, no blanks at the ends, at most 250 in
 TEXT = "use printable characters, no blanks at the ends, at most 250 in all"
 
 CASES: list[tuple[Callable[[ModelSpec], object], str]] = [
-    (lambda m: setattr(m, "name", ""), f"name: '' is no name for a model ({TEXT})"),
+    (lambda m: setattr(m, "name", ""), f"name: '' is not a name for a model ({TEXT})"),
     (
         lambda m: setattr(m, "feature_names", ["x", " "]),
-        f"feature_names, 1: ' ' is no name ({TEXT})",
+        f"feature_names, 1: ' ' is not a name ({TEXT})",
     ),
     (
         lambda m: m.components.update({"C.D": m.components["B"]}),
-        f"component C.D: 'C.D' is no name for a component ({NAME})",
+        f"component C.D: 'C.D' is not a name for a component ({NAME})",
     ),
     (
         lambda m: m.components["B"].exits.append("yes"),
@@ -53,7 +53,7 @@ CASES: list[tuple[Callable[[ModelSpec], object], str]] = [
     ),
     (
         lambda m: a(m).vertices.update({"": GO}),
-        f"component A, vertex '': '' is no name for a node ({NAME})",
+        f"component A, vertex '': '' is not a name for a node ({NAME})",
     ),
     (
         lambda m: a(m).boxes.update({"ask": "C"}),

@@ -150,12 +150,12 @@ def test_a_damaged_file_is_one_clear_error(damage, tmp_path: Path) -> None:  # t
     model, path = recurl.zoo.gambler(), tmp_path / "p.json"
     contexts(model).save(path)
     path.write_text(damage(path.read_text()), encoding="utf-8")
-    with pytest.raises(CheckpointError, match=r"p\.json is no policy for gambler"):
+    with pytest.raises(CheckpointError, match=r"p\.json is not a policy for gambler"):
         Policy.load(path, model)
 
 
 def test_a_missing_file_is_the_same_error(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"none\.json is no policy"):
+    with pytest.raises(CheckpointError, match=r"none\.json is not a policy"):
         Policy.load(tmp_path / "none.json", recurl.zoo.gambler())
 
 

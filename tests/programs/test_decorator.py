@@ -256,7 +256,7 @@ def test_what_is_no_function_is_refused_at_once(text: str, message: str) -> None
 
 
 def test_words_outside_of_a_program_say_so() -> None:
-    with pytest.raises(RecurlError, match="flip was called outside of a program"):
+    with pytest.raises(RecurlError, match="flip was called outside a program"):
         recurl.flip(0.5)
     with pytest.raises(RecurlError, match="seven was called outside"):
         program_of("@program\ndef seven(): return 7", "seven")()

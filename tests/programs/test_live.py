@@ -149,7 +149,7 @@ def test_other_exceptions_propagate_and_learning_goes_on() -> None:
     assert live.greedy(False) is None
     assert live.total == 1.0
     assert live.learner.engine.episodes == 200
-    with pytest.raises(RecurlError, match="outside of a program"):
+    with pytest.raises(RecurlError, match="outside a program"):
         recurl.reward(1)
 
 

@@ -6,7 +6,7 @@ from tests.programs.small import VALUES
 from tests.programs.written import program_of
 
 
-def test_choices_are_drawn_if_nobody_chooses() -> None:
+def test_choices_are_drawn_without_a_chooser() -> None:
     program, _, _ = VALUES["best_of_three"]
     totals = [program.play(seed=seed).total for seed in range(300)]
     assert set(totals) == {1.0, 2.0, 3.0}

@@ -19,7 +19,7 @@ ENDLESS = {
     "comprehension": "x = [i for i in itertools.count()]",
     "options": "choose([i for i in itertools.count()])",
     "caught": "while True:\n        try: x = 1\n        except Exception: pass",
-    "inside of try": "try:\n        while True: x = 1\n    except Exception: pass",
+    "inside try": "try:\n        while True: x = 1\n    except Exception: pass",
 }
 
 

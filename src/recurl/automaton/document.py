@@ -116,7 +116,7 @@ def _discounted(model: RMDP, discount: Number) -> RMDP:
 
 
 def _maker(folder: Path) -> Callable[[Tree, Report], RMDP]:
-    """What makes a model of a tree, by the first key of a kind that the tree has."""
+    """The function that makes a model of a tree, by the first known key of the tree."""
 
     def make(tree: Tree, report: Report) -> RMDP:
         kind = next((key for key in KINDS if key in tree), None)
@@ -217,7 +217,7 @@ def _grid(pieces: Pieces, tree: Tree, name: str) -> LabelledMDP | None:
         for problem in error.problems:
             pieces.report.add((*path, *problem.path), problem.message, problem.fix)
     except (ValueError, LookupError) as error:
-        pieces.report.add(path, str(error), "mend the grid")
+        pieces.report.add(path, str(error), "correct the grid")
     return None
 
 
@@ -227,7 +227,9 @@ def _start(pieces: Pieces, tree: Tree) -> dict[tuple[int, int], str]:
     for place, p in pieces.texts(tree, ("grid", "start")).items():
         row, _, column = place.partition(" ")
         if not (row.isdecimal() and column.strip().isdecimal()):
-            pieces.report.add(("grid", "start", place), "is no cell", "write ROW COLUMN, from 0 on")
+            pieces.report.add(
+                ("grid", "start", place), "is not a cell", "write ROW COLUMN, from 0 on"
+            )
             continue
         cells[int(row), int(column)] = p
     return cells

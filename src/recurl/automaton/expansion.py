@@ -119,7 +119,7 @@ class Expansion:
         return Steps(source, action, m.target[t], effect, kind, after, t)
 
     def _silent(self, e: int, here: Ints, state: Ints, control: Ints, string: Ints) -> Steps:
-        """One epsilon move of each state that has so many."""
+        """The epsilon move with this number, of each state that has it."""
         table = np.full((len(self.choices), len(self.moves.strings)), -1, np.int64)
         for (q, w), effects in self.silent.items():
             if len(effects) > e:

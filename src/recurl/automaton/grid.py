@@ -30,7 +30,7 @@ class Grid:
 
     @classmethod
     def read(cls, text: str, letters: str) -> Grid:
-        """A grid from text: rows divided by slashes or line breaks, only these letters.
+        """A grid from text: rows separated by slashes or line breaks, only these letters.
 
         Example:
             >>> Grid.read("ox/oo", letters="ox").rows

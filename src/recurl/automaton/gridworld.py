@@ -34,8 +34,8 @@ def gridworld(
 ) -> LabelledMDP:
     """A gridworld from a text map.
 
-    Rows are divided by line breaks or slashes; ``#`` is a wall, ``.`` is free, any other character
-    is a letter. The actions are north, east, south and west; a wall or the border means no move.
+    Rows are separated by line breaks or slashes; ``#`` is a wall, ``.`` is free, any other
+    character is a letter. The actions are north, east, south and west, without effect at walls.
     A step's labels are the name of the action that was performed and the letter of the cell where
     it ends, moved or not.
 
@@ -51,7 +51,7 @@ def gridworld(
         replaced: Actions that come in place of the one chosen, and how likely each is.
         breakdown: Probability, per step, that the run ends before anything else happens.
         step_reward: Reward of every step.
-        rewards: Reward of ending a step on each letter, beside that.
+        rewards: Reward of ending a step on each letter, added to that.
         ends: Letters that end the run.
 
     Raises:

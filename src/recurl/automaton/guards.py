@@ -53,7 +53,7 @@ class Guard:
 
     @property
     def labels(self) -> frozenset[str]:
-        """The labels that the formula speaks of."""
+        """The labels in the formula."""
         if self.kind == "label":
             return frozenset([self.label])
         return frozenset().union(*(part.labels for part in self.parts))
@@ -79,7 +79,7 @@ def parse_guard(text: str) -> Guard:
     """Read a formula.
 
     Raises:
-        ValueError: The text is no formula; the message says where it ends to be one.
+        ValueError: The text is not a formula; the message says why.
 
     Example:
         >>> str(parse_guard("not (a or b)"))
@@ -141,7 +141,7 @@ class _Parser:
         return self.tokens[self.at] if self.at < len(self.tokens) else None
 
     def _error(self, reason: str) -> ValueError:
-        return ValueError(f"the guard {self.text!r} is no formula: {reason}")
+        return ValueError(f"the guard {self.text!r} is not a formula: {reason}")
 
 
 def _tokens(text: str) -> list[str]:
@@ -150,7 +150,7 @@ def _tokens(text: str) -> list[str]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise ValueError(f"the guard {text!r} is no formula: a quote is not closed")
+            raise ValueError(f"the guard {text!r} is not a formula: a quote is not closed")
         sign, single, double, word = match.groups()
         quoted = single if single is not None else double
         found.append(sign or (_WORDS.get(word, word) if quoted is None else " " + quoted))
@@ -175,7 +175,7 @@ def overlap(
         exclusive: Groups of labels of which at most one is true at a time.
 
     Raises:
-        ValueError: They speak of too many labels for all cases to be looked at.
+        ValueError: The guards have too many labels for all cases to be checked.
 
     Example:
         >>> sorted(overlap(parse_guard("a"), parse_guard("!b")))
@@ -185,7 +185,7 @@ def overlap(
     """
     labels = sorted(first.labels | second.labels)
     if len(labels) > _MOST_LABELS:
-        raise ValueError(f"{first} and {second} speak of more than {_MOST_LABELS} labels together")
+        raise ValueError(f"{first} and {second} have more than {_MOST_LABELS} labels together")
     groups = [frozenset(group) for group in exclusive]
     for case in _cases(labels, groups):
         if first.holds(case) and second.holds(case):

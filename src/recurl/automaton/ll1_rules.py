@@ -47,7 +47,7 @@ class LL1Rules:
         return any(self._derive(head, letter) == "choice" for letter in self.spelling.letters)
 
     def _derive(self, symbol: str, letter: str) -> tuple[str, ...] | str:
-        """What is left of a symbol once it has read a letter; or how that fails.
+        """The rest of a symbol once it has read a letter; or how that fails.
 
         ``"vanished"``: it becomes nothing before the letter; ``"wrong"``: it cannot begin with it;
         ``"choice"``: the agent has to choose first.

@@ -111,7 +111,7 @@ class LR1Rules:
                 yield self._rule(pending, None, state, outcome)
 
     def _read(self, stack: Stack, letter: str) -> Outcome:
-        """What a letter does, as far as this part of the stack tells."""
+        """The effect of a letter, as far as this part of the stack determines it."""
         for _ in range(_LONGEST_CHAIN):
             actions = self.table.actions.get((stack[0], letter), [])
             if not actions:
@@ -125,7 +125,7 @@ class LR1Rules:
         raise ModelError([Problem(f"letter {letter}", "is never shifted", "remove the cycle")])
 
     def _done(self, stack: Stack, letter: str, action: Action) -> Outcome:
-        """What a letter does after a certain action."""
+        """The effect of a letter after a certain action."""
         step = self._step(stack, letter, action)
         return step if isinstance(step, Outcome) else self._read(step, letter)
 

@@ -49,7 +49,7 @@ class Rule:
         return self.top in (ANY, top)
 
     def pushed(self, top: str) -> tuple[str, ...]:
-        """What takes the place of this top."""
+        """The symbols that replace this top."""
         return tuple(top if symbol == ANY else symbol for symbol in self.push)
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Rule:
 
     @property
     def push_text(self) -> str:
-        """What is pushed, for people."""
+        """The pushed symbols as text."""
         return " ".join(self.push) or "pop"
 
 
@@ -80,7 +80,7 @@ def rule(
             the agent's own: it reads nothing and leaves the world as it is.
         target: State after.
         top: Symbol that must be on top, or ``"_"`` for any.
-        push: Symbols that take the place of the top, topmost first, as a list or divided by spaces;
+        push: Symbols that replace the top, topmost first, as a list or separated by spaces;
             ``"_"`` is the top itself. So ``"_"`` keeps the stack, ``"A _"`` pushes A, ``""`` pops.
         reward: Reward of the move.
         choice: Name of an agent's choice. Rules whose guards overlap are told apart by it.
@@ -110,16 +110,16 @@ class Machine:
         name: Name of the machine.
         rules: Its rules, see `rule`.
         start: State in which it starts; that of the first rule if not given.
-        stack: First stack, topmost symbol first, as a list or divided by spaces.
+        stack: First stack, topmost symbol first, as a list or separated by spaces.
         final: States in which the run ends.
-        labels: Labels that guards may speak of; those that they do speak of if not given.
+        labels: Labels that guards may use; those that they do use if not given.
         exclusive: Groups of labels of which at most one is true at a time.
         otherwise: What labels do that no rule reads: ``"stay"`` ignores them, ``"stop"`` ends the
             run.
 
     Raises:
-        ModelError: With everything that is wrong: overlapping guards, nondeterminism that nobody
-            resolves, a pop from the bottom, unknown labels, states and symbols.
+        ModelError: With everything that is wrong: overlapping guards, rules between which nothing
+            decides, a pop from the bottom, unknown labels, states and symbols.
 
     Example:
         As many b as a, then c:

@@ -1,4 +1,4 @@
-"""What can be wrong with a machine, each with a reason and a fix."""
+"""Checks of a machine; every problem has a reason and a fix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_machine(machine: Machine, report: Report) -> None:
         report.add((what,), "is empty", "give at least one")
         return
     if machine.otherwise not in _WAYS:
-        message = f"{shown(machine.otherwise)} is no way to treat labels that no rule reads"
+        message = f"{shown(machine.otherwise)} is not a way to treat labels that no rule reads"
         report.add(("otherwise",), message, f"write {' or '.join(_WAYS)}")
     _check_names(machine, report)
     _check_states(machine, report)
@@ -41,7 +41,7 @@ def _check_names(machine: Machine, report: Report) -> None:
         for name in names:
             if not is_name(name) or name in _RESERVED or " " in name:
                 fix = "use one word without dots, other than " + ", ".join(_RESERVED)
-                report.add((what, name), "is no name that can be used", fix)
+                report.add((what, name), "is not a usable name", fix)
 
 
 def _check_states(machine: Machine, report: Report) -> None:
@@ -120,7 +120,7 @@ def _check_pair(
 ) -> None:
     """Report two rules that may both apply."""
     if first.guard is None or second.guard is None or first.guard == second.guard:
-        message = f"nobody resolves whether {first} or {second}"
+        message = f"nothing decides between {first} and {second}"
         report.add(path, message, "give each a `choice`, and the agent picks")
         return
     try:

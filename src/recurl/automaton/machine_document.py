@@ -15,7 +15,7 @@ machine:
 ```
 
 Or from a grammar, as in documents of grammars, with `end: LABEL`, `accept: 1`, `reject: 0`,
-`conflicts: agent` and `method: lr1` beside it where wanted; see `machine_of`.
+`conflicts: agent` and `method: lr1` next to it where wanted; see `machine_of`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def read_machine(tree: Tree, pieces: Pieces, path: Path) -> Machine | None:
 def _rule(tree: Tree, pieces: Pieces, path: Path) -> Rule | None:
     fields = pieces.fields(tree, path, RULE_KEYS)
     if "from" not in fields:
-        pieces.report.add(path, "says not where it begins", "write from: STATE")
+        pieces.report.add(path, "has no `from`", "write from: STATE")
         return None
     text = {k: pieces.text(v, (*path, k)) for k, v in fields.items() if k != "push"}
     push = pieces.words(fields["push"], (*path, "push")) if "push" in fields else "_"
@@ -72,7 +72,7 @@ def _rule(tree: Tree, pieces: Pieces, path: Path) -> Rule | None:
     try:
         return rule(source, guard, target, push=push, **text)
     except ValueError as error:
-        pieces.report.add(path, str(error), "mend the rule")
+        pieces.report.add(path, str(error), "correct the rule")
         return None
 
 
@@ -89,5 +89,5 @@ def _from_grammar(tree: Tree, pieces: Pieces, path: Path) -> Machine | None:
             where = problem.path if problem.path[:1] == ("grammar",) else ("grammar",)
             pieces.report.add((*path, *where), problem.message, problem.fix)
     except (ValueError, RecurlError) as error:
-        pieces.report.add(path, str(error), "mend it")
+        pieces.report.add(path, str(error), "correct it")
     return None

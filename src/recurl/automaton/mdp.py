@@ -121,7 +121,7 @@ class LabelledMDP:
             name: Name of the process.
             start: Probability of each first state; states are anything hashable.
             actions: Names of the actions of a state.
-            step: What may come of an action in a state.
+            step: Outcomes of an action in a state.
             labels: All labels that may occur; those that do occur are added.
             state_name: Name of a state.
             features: Features of a state.
@@ -347,13 +347,13 @@ class _Writer:
 
     def add_state(self, name: str, row: Mapping[str, Sequence[Move]]) -> None:
         if not is_name(name):
-            self.report.add(("state", name), "is no name that can be used", "use no dots")
+            self.report.add(("state", name), "is not a usable name", "use no dots")
         if not row:
             self.report.add(("state", name), "has no action", "add one")
         for action, moves in row.items():
             path = ("state", name, "action", action)
             if not is_text(action) or not moves:
-                self.report.add(path, "has no usable name, or leads nowhere", "mend it")
+                self.report.add(path, "has no usable name, or leads nowhere", "correct it")
             self._add_moves(moves, path)
             self.actions.append(action)
             self.transition_start.append(len(self.target))

@@ -1,4 +1,4 @@
-"""What a machine does, as numbers: the one meaning that products and environments share.
+"""The effects of a machine, as numbers, for products and environments alike.
 
 A component of a product stands for a string of stack symbols that was pushed at once; while it
 runs, what is left of the string is part of its state, topmost symbol first. With g on top and w
@@ -32,7 +32,7 @@ String = tuple[str, ...]
 
 
 class Effect(NamedTuple):
-    """What a move does to the machine.
+    """The effect of a move on the machine.
 
     Attributes:
         kind: STAYS, CALLS, LEAVES or ENDS.

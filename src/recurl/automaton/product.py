@@ -30,7 +30,7 @@ def product(
         limit: Greatest number of states (machine, process and string) to look at.
 
     Raises:
-        ModelError: The machine speaks of labels that the process does not have, or two of its rules
+        ModelError: The machine reads labels that the process does not have, or two of its rules
             fit the same step.
         LimitError: There are more states than the limit.
 

@@ -1,4 +1,4 @@
-"""What a saturated product reached, written down as the flat arrays of a model."""
+"""The reachable part of a product as the flat arrays of a model."""
 
 from __future__ import annotations
 

@@ -104,13 +104,13 @@ def _rules(
         source, target, single, double, constant, plain, other = match.groups()
         if other is not None:
             fix = "write ConstantRewardFunction and a number"
-            problems.append(Problem("", f"{other}(...) is no constant reward", fix, (), number))
+            problems.append(Problem("", f"{other}(...) is not a constant reward", fix, (), number))
         elif source not in finals:  # as published, what leaves a terminal state is ignored
             try:
                 guard = parse_guard(single if single is not None else double)
                 yield rule(source, guard, target, reward=constant or plain), number
             except ValueError as error:
-                problems.append(Problem("", str(error), "mend it", (), number))
+                problems.append(Problem("", str(error), "correct it", (), number))
 
 
 def _placed(problem: Problem, numbers: list[int]) -> Problem:

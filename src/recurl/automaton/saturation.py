@@ -29,7 +29,7 @@ class Box(NamedTuple):
 
 @dataclass(slots=True)
 class Reached:
-    """What can be reached in a product.
+    """The reachable part of a product.
 
     States of a component are numbered ``(world state * Q + machine state) * W + string``, its
     entries and exits ``world state * Q + machine state``.
@@ -146,7 +146,7 @@ def _groups(mask: np.ndarray, *columns: Ints) -> list[tuple[int, int, list[int]]
 
 
 def saturate(expansion: Expansion, limit: int) -> Reached:
-    """What can be reached in a product of at most so many states."""
+    """The reachable part of a product, which may have a limited number of states."""
     reached = Reached(expansion, limit)
     reached.run()
     return reached

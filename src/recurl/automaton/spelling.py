@@ -1,4 +1,4 @@
-"""What machines that read words share: their letters, their names, and how runs end."""
+"""The shared parts of machines that read words: letters, names, and how runs end."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return self._shown(None), paid, ended, False, {**info, **told, **self._mask(info)}
 
     def _announced(self, left: int) -> tuple[Any, ...]:
-        """What the caller would see after each exit, given the string it is left with."""
+        """The caller's observation after each exit, given the string it is left with."""
         places = [
             self._encode(place, control, left)
             for place in self._exits

@@ -1,4 +1,4 @@
-"""The flat view of a recursive environment, for agents that know nothing of recursion."""
+"""The flat view of a recursive environment, for agents without recursion."""
 
 from __future__ import annotations
 

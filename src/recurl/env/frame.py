@@ -1,4 +1,4 @@
-"""A run as pixels: the grid or the component that it is in, with the call stack beside it."""
+"""A run as pixels: the grid or the component that it is in, next to the call stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model as a Gymnasium environment that tells of its calls and returns."""
+"""A model as a Gymnasium environment that reports its calls and returns."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class ModelEnv(gym.Env[Any, Any]):
         return observation, step.reward, step.ended, False, self._info(step)
 
     def observe(self, vertex: int) -> Any:
-        """What is observed at a vertex.
+        """The observation at a vertex.
 
         Example:
             >>> import recurl

@@ -36,8 +36,8 @@ def exits_view(env: Any) -> View | None:
         env: An environment or a vector environment, wrapped in any way.
 
     Raises:
-        ProtocolError: A wrapper shows more than a function of the observation, so that nobody can
-            say how it would show an exit.
+        ProtocolError: A wrapper shows more than a function of the observation, so it is
+            unknown how it would show an exit.
 
     Example:
         >>> import recurl

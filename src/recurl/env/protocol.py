@@ -1,4 +1,4 @@
-"""The recursive protocol: how an environment tells of calls and returns.
+"""The recursive protocol: how an environment reports calls and returns.
 
 Any Gymnasium environment is recursive if its ``info`` says what each step did to the call stack.
 An agent that ignores it sees an ordinary environment.
@@ -36,7 +36,7 @@ from recurl.env.observation import View, exits_view
 from recurl.errors import ProtocolError
 
 EVENTS = (None, "call", "return")
-"""What ``info["event"]`` may be."""
+"""Values of ``info["event"]``."""
 
 _LONGEST = 10
 """How many times longer than asked a check goes on until a call has returned."""
@@ -133,13 +133,13 @@ def not_announced(index: int, announced: Any, observation: Any) -> ProtocolError
 
 
 NO_CALL = "info['event'] is 'return', but no call is pending"
-"""What is wrong with a return at the outermost level."""
+"""The problem with a return at the outermost level."""
 
 SILENT = (
     "the environment reports no events: its info has no 'event', so there is nothing recursive to "
     "learn; QLearning and DQN learn the same faster"
 )
-"""What a learner for recursion says of an environment without any."""
+"""The warning of a recursive learner about an environment without events."""
 
 
 def check_recursive_env(env: gym.Env[Any, Any], steps: int = 1000, seed: int = 0) -> None:

@@ -53,7 +53,7 @@ def place_line(walk: Walk) -> str:
 
 
 def step_line(model: RMDP, step: Step) -> str:
-    """What a step did."""
+    """The line that describes a step."""
     action = model.action_names(step.vertex)[step.action]
     text = f"{model.vertex_name(step.vertex)}: {action}, reward {step.reward:g}"
     if step.box is None:

@@ -1,4 +1,4 @@
-"""What can be wrong with a grammar, each with a reason and a fix."""
+"""Checks of a grammar; every problem has a reason and a fix."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_grammar(grammar: Grammar, report: Report) -> None:
 
 def _check_head(grammar: Grammar, head: str, report: Report) -> None:
     if not is_name(head):
-        report.add(("rules", head), "is no name that can be used", "use one word without dots")
+        report.add(("rules", head), "is not a usable name", "use one word without dots")
     if head in grammar.terminals:
         report.add(("rules", head), "is a terminal and has rules", "rename one of them")
     choices = grammar.rules[head]
@@ -51,7 +51,7 @@ def _check_head(grammar: Grammar, head: str, report: Report) -> None:
         report.add(("rules", head), "has rules with and without a choice", fix)
     for choice in choices:
         if choice and not is_name(choice):
-            report.add(("rules", head, choice), "is no name for a choice", "use no dots")
+            report.add(("rules", head, choice), "is not a name for a choice", "use no dots")
 
 
 def checked_probabilities(

@@ -19,7 +19,7 @@ Body = tuple[str, ...]
 class FirstSets:
     """First letters of a grammar's symbols; its probabilities and choices do not matter.
 
-    Rules that no word comes of, since a symbol of theirs is replaced for ever, are left out.
+    Rules that derive no word, since one of their symbols is replaced forever, are left out.
 
     Args:
         grammar: The grammar.
@@ -47,7 +47,7 @@ class FirstSets:
     def __post_init__(self) -> None:
         self.bodies = _fruitful(self.grammar)
         if self.grammar.start not in self.bodies:
-            message = f"no word comes of {self.grammar.start}"
+            message = f"{self.grammar.start} derives no word"
             fix = "give it a rule that does not lead back to it"
             raise ModelError([Problem(f"grammar {self.grammar.name}", message, fix)])
         self.follow[self.grammar.start].add(END)
@@ -89,7 +89,7 @@ class FirstSets:
 
 
 def _fruitful(grammar: Grammar) -> dict[str, list[Body]]:
-    """The right sides of which words come, by nonterminals of which words come."""
+    """The right sides that derive words, by nonterminals that derive words."""
     written = {
         head: dict.fromkeys(rule.symbols for rules in choices.values() for rule in rules)
         for head, choices in grammar.rules.items()

@@ -121,7 +121,7 @@ class Grammar:
         try:
             lines = read_lines(text)
         except ValueError as error:
-            problem = Problem("rules", str(error), "mend the line", ("rules",))
+            problem = Problem("rules", str(error), "correct the line", ("rules",))
             raise ModelError([problem]) from None
         grammar = cls.__new__(cls)
         report = Report(f"grammar {name}: ")
@@ -166,7 +166,7 @@ def _bodies(
     try:
         return read_bodies(row)
     except ValueError as error:
-        report.add(("rules", *path), str(error), "mend the rule")
+        report.add(("rules", *path), str(error), "correct the rule")
         return []
 
 

@@ -1,7 +1,7 @@
 """Inside probabilities: how likely a grammar is to write a given string.
 
 After binarising the right sides, with n(A) the probability that A writes nothing and U[A, B] that
-of becoming B with nothing beside it, the table over spans solves
+of becoming B and nothing else, the table over spans solves
 ``x = (I - U)^-1 (rules that write the span in two nonempty parts)``. Rules that write nothing, unit
 rules and cycles of both are so taken care of.
 """
@@ -24,10 +24,10 @@ def inside(grammar: Grammar, string: str | Sequence[str]) -> float:
 
     Args:
         grammar: A grammar without choices.
-        string: Terminals as a list, or as a text divided by blanks.
+        string: Terminals as a list, or as a text separated by blanks.
 
     Raises:
-        ValueError: The grammar has choices, or a symbol is no terminal of it.
+        ValueError: The grammar has choices, or a symbol is not one of its terminals.
 
     Example:
         Two trees write a a a:
@@ -41,7 +41,7 @@ def inside(grammar: Grammar, string: str | Sequence[str]) -> float:
     words = string.split() if isinstance(string, str) else list(string)
     for word in words:
         if word not in grammar.terminals:
-            raise ValueError(f"{word!r} is no terminal of {grammar.name}")
+            raise ValueError(f"{word!r} is not a terminal of {grammar.name}")
     form = _Binary.of(grammar)
     if not words:
         return float(form.nothing[form.number[grammar.start]])
@@ -56,7 +56,7 @@ class _Binary:
         number: Numbers of the symbols.
         pairs: Rules A -> B C as rows (A, B, C), and their probabilities.
         nothing: Probability to write nothing.
-        closure: (I - U)^-1, with U the steps from A to B with nothing beside it.
+        closure: (I - U)^-1, with U the steps from A to B and nothing else.
     """
 
     number: dict[str, int]

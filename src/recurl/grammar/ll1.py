@@ -19,7 +19,7 @@ class Conflict(NamedTuple):
 
     @property
     def kind(self) -> object:
-        """What tells it from others in a report."""
+        """The key that distinguishes it in a report."""
         return self
 
     def __str__(self) -> str:

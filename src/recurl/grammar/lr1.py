@@ -47,7 +47,7 @@ class Item(NamedTuple):
 
 
 class Action(NamedTuple):
-    """What a state does on a letter: shift to a state, or reduce by a production."""
+    """The action of a state on a letter: shift to a state, or reduce by a production."""
 
     shift: int | None = None
     reduce: Production | None = None
@@ -72,7 +72,7 @@ class Conflict(NamedTuple):
 
     @property
     def kind(self) -> object:
-        """What tells it from others in a report: all but what was read before."""
+        """The key that distinguishes it in a report: all fields but what was read before."""
         return self.letter, self.shifts, self.reduces
 
     def __str__(self) -> str:

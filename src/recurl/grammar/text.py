@@ -37,7 +37,7 @@ def read_line(text: str, number: int = 1) -> Line:
     """One rule.
 
     Raises:
-        ValueError: The text is no rule.
+        ValueError: The text is not a rule.
 
     Example:
         >>> line = read_line("S -> 'a' S [0.4] {-1} | [0.6]")
@@ -46,7 +46,7 @@ def read_line(text: str, number: int = 1) -> Line:
     """
     match = _HEAD.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text.strip()!r} is no rule: write HEAD -> SYMBOLS [probability]")
+        raise ValueError(f"{text.strip()!r} is not a rule: write HEAD -> SYMBOLS [probability]")
     return Line(match[1], match[2] or "", read_bodies(match[3]), number)
 
 
@@ -62,7 +62,9 @@ def read_bodies(text: str) -> list[Body]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise ValueError(f"{text[at:].strip()!r} is no symbol: a quote or bracket is missing")
+            raise ValueError(
+                f"{text[at:].strip()!r} is not a symbol: a quote or bracket is missing"
+            )
         bodies[-1:] = _grown(bodies[-1], match)
         at = match.end()
     return bodies

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recurl.model.tables import Floats, Layout
 
 _SHOWN = 50
-"""Of each kind of problem, as many are listed."""
+"""Problems of each kind that are listed."""
 
 _WHOLE = ("action_start", "transition_start", "target")
 Longs = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ class Arrays(NamedTuple):
 
     @classmethod
     def read(cls, given: Mapping[str, npt.ArrayLike]) -> tuple[Arrays | None, list[Problem]]:
-        """The arrays, or the problems of those that are no lists of numbers."""
+        """The arrays, or the problems of those that are not lists of numbers."""
         columns, problems = [], []
         for name in cls._fields:
             whole = name in _WHOLE
@@ -103,7 +103,9 @@ def start_component_of(given: object, layout: Layout) -> tuple[int, list[Problem
     try:
         component = operator.index(given)  # type: ignore[arg-type]
     except TypeError:
-        problem = Problem("start_component", f"{shown(given)} is no whole number", "give a number")
+        problem = Problem(
+            "start_component", f"{shown(given)} is not a whole number", "give a number"
+        )
         return 0, [problem]
     if not 0 <= component < layout.n_components:
         fix = f"name one of 0 to {layout.n_components - 1}" if layout.n_components else ""
@@ -122,7 +124,7 @@ def _component_problems(
         fix = f"component {start_component} has {entries} entries: give one for each"
         yield Problem("start_prob", f"has {len(start_prob)} elements", fix)
     elif not (start_prob >= 0).all() or not abs(start_prob.sum() - 1) <= TOLERANCE:
-        message = f"is no distribution: it sums to {start_prob.sum():.12g}"
+        message = f"is not a distribution: it sums to {start_prob.sum():.12g}"
         yield Problem("start_prob", message, "make it sum to 1, without negative numbers")
 
 
@@ -216,11 +218,11 @@ def feature_problems(
         yield Problem(f"features, vertex {vertex}", "is not finite", "give finite numbers")
     for name in names:
         if not is_text(name):
-            yield Problem("feature_names", f"{shown(name)} is no name", "use printable text")
+            yield Problem("feature_names", f"{shown(name)} is not a name", "use printable text")
 
 
 def name_problems(names: Names, layout: Layout, n_actions: int) -> Iterator[Problem]:
-    """Breaches by names given with arrays: too few, no names, or used twice."""
+    """Breaches by names given with arrays: too few, invalid, or used twice."""
     sizes = (layout.n_components, layout.n_vertices, layout.n_boxes, n_actions)
     kinds = ("components", "nodes", "boxes", "actions")
     given = (names.components, names.nodes, names.boxes, names.actions)
@@ -236,7 +238,7 @@ def name_problems(names: Names, layout: Layout, n_actions: int) -> Iterator[Prob
     yield from _bad_names(owned, "node or box")
     for name in dict.fromkeys(names.actions):
         if not is_text(name):
-            yield Problem("names, actions", f"{shown(name)} is no name", "use printable text")
+            yield Problem("names, actions", f"{shown(name)} is not a name", "use printable text")
 
 
 def _bad_names(owned: list[tuple[int, str]], what: str) -> Iterator[Problem]:
@@ -244,7 +246,9 @@ def _bad_names(owned: list[tuple[int, str]], what: str) -> Iterator[Problem]:
     for owner, name in owned:
         place = f"names, component {owner}" if owner >= 0 else "names"
         if not is_name(name):
-            yield Problem(place, f"{shown(name)} is no name for a {what}", "use text without dots")
+            yield Problem(
+                place, f"{shown(name)} is not a name for a {what}", "use text without dots"
+            )
         elif (owner, name) in seen:
             yield Problem(place, f"the name {shown(name)} is used twice", "choose another")
         seen.add((owner, name))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Builder:
     """Builds a model component by component, vertex by vertex, action by action.
 
-    Every method returns the builder, and speaks of what was named last. Nothing is checked before
+    Every method returns the builder, and refers to what was named last. Nothing is checked before
     `build`, which reports all problems at once. Numbers may be ints, floats (read as the decimal
     they print as), fractions, decimals, or text such as ``"1/3"``.
 

@@ -150,7 +150,7 @@ def feature_words(values: Mapping[str, float]) -> Iterator[str]:
 
 
 def map_letters(maps: str | Mapping[str, str] | None, component: str) -> dict[Place, str]:
-    """The letters of a text map: rows divided by slashes or line breaks.
+    """The letters of a text map: rows separated by slashes or line breaks.
 
     Args:
         maps: A map for all components, or maps by name of component.

@@ -1,4 +1,4 @@
-"""Certificates: numbers that prove both ends of an interval, for anybody to check.
+"""Certificates: numbers that prove both ends of an interval and can be checked.
 
 All numbers are binary floats taken literally. With rewards and exit values negated where the least
 total is asked for, the inequalities are (see also docs/solving.md):

@@ -1,4 +1,4 @@
-"""The form of certificates: lengths fit the model, numbers are finite, references lead somewhere.
+"""The form of certificates: lengths fit the model, numbers are finite, references exist.
 
 What a certificate claims is checked in `recurl.verification`, which relies on the form.
 """
@@ -20,7 +20,7 @@ _OBJECTIVES, _REWARDS = ("max", "min"), ("model", "steps", "none")
 
 
 def check_form(model: RMDP, given: Certificate) -> None:
-    """Check that a certificate is for this model, and that all that it speaks of exists.
+    """Check that a certificate is for this model, and that everything that it refers to exists.
 
     Raises:
         CertificateError: Says what is malformed.

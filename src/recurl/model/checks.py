@@ -1,4 +1,4 @@
-"""What is odd about a model, though allowed."""
+"""Warnings about a model: unusual but allowed."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ SINGLE = 5
 
 
 def structure_warnings(tables: Tables, names: Names, reach: Reach) -> Sequence[Problem]:
-    """Vertices and boxes that no run comes to, and vertices from which a run can never leave.
+    """Vertices and boxes that no run reaches, and vertices from which a run can never leave.
 
-    A return port has actions whether or not the call ever leaves by its exit, so that one without
-    visitors is not worth a word if its box is called.
+    A return port has actions whether or not the call ever leaves by its exit, so one without
+    visitors is not reported if its box is called.
     """
     t = tables
     unreachable = np.flatnonzero((t.vertex_kind == NODE) & ~reach.reachable)

@@ -1,4 +1,4 @@
-"""What notebooks show: small tables, without styles of their own."""
+"""Small HTML tables for notebooks, without styles of their own."""
 
 from __future__ import annotations
 

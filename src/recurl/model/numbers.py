@@ -1,4 +1,4 @@
-"""Numbers kept exactly, beside their floats.
+"""Numbers kept exactly, next to their floats.
 
 In a document ``0.3`` and ``0.7`` sum to 1; as binary floats they do not. A model therefore keeps
 what was written (decimal, fraction or integer) and turns it into a `fractions.Fraction` when an
@@ -33,7 +33,7 @@ def number_text(number: Number) -> str:
     """The text that a number is read from: a float stands for its shortest decimal.
 
     Raises:
-        ValueError: The number is not finite, or its text is no decimal, integer or fraction.
+        ValueError: The number is not finite, or its text is not a decimal, integer or fraction.
     """
     if type(number) is str:
         text = number.strip()
@@ -83,7 +83,7 @@ def to_float(number: Number) -> float:
 
 
 class Column:
-    """Many numbers, as text and as floats; what is no number is NaN."""
+    """Many numbers, as text and as floats; anything else is NaN."""
 
     def __init__(self, texts: list[str] | None = None, values: list[float] | None = None) -> None:
         self.texts, self.values = texts or [], values or []
@@ -177,7 +177,7 @@ def sum_is_one(numbers: Sequence[Number]) -> bool:
 
 
 def remainder_text(numbers: Sequence[Number]) -> str | None:
-    """What numbers leave of 1, as a document writes it; None if nothing, or nothing writable.
+    """The remainder of 1 after some numbers, as a document writes it; None if there is none.
 
     Example:
         >>> remainder_text(["1/3", "1/3"]), remainder_text(["0.25"]), remainder_text(["1"])
@@ -322,7 +322,7 @@ def _text(written: Sequence[Number] | None, floats: np.ndarray, index: int) -> s
 
 
 def _binary_probability(row: np.ndarray, index: int) -> Fraction:
-    """Probability in a row of floats whose last one takes up what the others leave."""
+    """Probability in a row of floats whose last one is the remainder of the others."""
     if index < len(row) - 1:
         return Fraction(float(row[index]))
     return 1 - sum((Fraction(float(p)) for p in row[:-1]), Fraction(0))

@@ -1,4 +1,4 @@
-"""What plots have in common: axes, colours, and how they are cleared of what distracts."""
+"""Shared parts of plots: axes, colours, and a plain style."""
 
 from __future__ import annotations
 

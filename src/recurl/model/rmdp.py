@@ -37,8 +37,8 @@ class RMDP:
     """A recursive Markov decision process: components that call each other through boxes.
 
     A component has *entries*, *exits*, other nodes, and *boxes*, each of which calls a component.
-    At a node that is no exit, and at the return ports of boxes, an action gives a distribution over
-    nodes and call ports, and every transition pays a reward. A call port pushes its box and
+    At a node other than an exit, and at the return ports of boxes, an action gives a distribution
+    over nodes and call ports, and every transition pays a reward. A call port pushes its box and
     continues at the entry called; an exit pops the box and continues at its return port, or ends
     the run when nothing is left to pop. The aim is the greatest expected total reward.
 
@@ -143,7 +143,7 @@ class RMDP:
         """
         component, problems = start_component_of(start_component, layout)
         if not is_text(name):
-            problems.append(Problem("name", f"{shown(name)} is no name", "use printable text"))
+            problems.append(Problem("name", f"{shown(name)} is not a name", "use printable text"))
         given = {
             "action_start": action_start,
             "transition_start": transition_start,
@@ -246,7 +246,7 @@ class RMDP:
 
     @cached_property
     def warnings(self) -> tuple[Problem, ...]:
-        """What is odd but allowed: unreachable and dead vertices, sums that are not quite 1."""
+        """Unusual but allowed parts: unreachable and dead vertices, sums that are not quite 1."""
         return (*self._notes, *structure_warnings(self.tables, self.names, self.reach))
 
     @property
@@ -272,7 +272,7 @@ class RMDP:
         return self.names.find(name)
 
     def label(self, vertex: int) -> str:
-        """What a vertex stands for, in words (a source line, say), or else its name."""
+        """The label of a vertex (a source line, say), or else its name."""
         return self._labels.get(vertex) or self.vertex_name(vertex)
 
     @property

@@ -112,7 +112,7 @@ class Rows:
 
     def _look_at(self, scope: Scope, path: Path, action: ActionSpec) -> None:
         if not is_text(path[-1]):
-            self._report.add(path, f"{shown(path[-1])} is no name for an action", TEXT_FIX)
+            self._report.add(path, f"{shown(path[-1])} is not a name for an action", TEXT_FIX)
         if not action.edges:
             self._report.add(path, "leads nowhere", "say where `to`")
         self.read(action.reward, (*path, "reward"))

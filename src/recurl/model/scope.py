@@ -1,4 +1,4 @@
-"""What names mean inside a component: vertices, targets, and what cannot be known."""
+"""The scope of a component: the vertices and targets that its names stand for."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Scope:
         last: One after its last vertex.
         nodes: Names of its nodes in the order of their numbers.
         states: Number of each node and return port by name; ascending.
-        targets: Number of each vertex that transitions may lead to, by name: nodes that are no
+        targets: Number of each vertex that transitions may lead to, by name: nodes other than
             entries, call ports, and boxes that have one call port.
         vague: Boxes whose ports are unknown because something is wrong with what they call.
-        complete: Whether all nodes are known; not so without entries or exits.
+        complete: Whether all nodes are known, which takes entries and exits.
     """
 
     spec: ComponentSpec
@@ -78,7 +78,7 @@ def lay_out(spec: ModelSpec) -> tuple[Layout, dict[str, Scope]]:
 
 
 def _inner_nodes(component: ComponentSpec) -> list[str]:
-    """Nodes that are neither entries nor exits: what has actions and is no port."""
+    """Nodes that are neither entries nor exits: they have actions and are not ports."""
     outer = {*component.entries, *component.exits}
     return [name for name in component.vertices if "." not in name and name not in outer]
 

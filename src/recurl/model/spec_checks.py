@@ -20,10 +20,10 @@ TEXT_FIX = "use printable characters, no blanks at the ends, at most 250 in all"
 def check_model(spec: ModelSpec, report: Report) -> None:
     """Check what can be checked before vertices are numbered."""
     if not is_text(spec.name):
-        report.add(("name",), f"{shown(spec.name)} is no name for a model", TEXT_FIX)
+        report.add(("name",), f"{shown(spec.name)} is not a name for a model", TEXT_FIX)
     for index, name in enumerate(spec.feature_names):
         if not is_text(name):
-            report.add(("feature_names", index), f"{shown(name)} is no name", TEXT_FIX)
+            report.add(("feature_names", index), f"{shown(name)} is not a name", TEXT_FIX)
     if not spec.components:
         report.add(("components",), "there is no component", "add one")
     for name, component in spec.components.items():
@@ -51,7 +51,7 @@ def _check_names(report: Report, path: Path, names: Sequence[str], what: str) ->
         if name in seen:
             report.add((*path, name), "the name is used twice", "choose another")
         elif not is_name(name):
-            report.add((*path, name), f"{shown(name)} is no name for a {what}", _NAME_FIX)
+            report.add((*path, name), f"{shown(name)} is not a name for a {what}", _NAME_FIX)
         seen.add(name)
 
 

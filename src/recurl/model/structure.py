@@ -1,4 +1,4 @@
-"""What a model's shape says: its kind, its call graph, what is reachable, its diameter."""
+"""The structure of a model: its kind, its call graph, reachable vertices, its diameter."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ NODE, EXIT, CALL, RETURN = 0, 1, 2, 3
 """Kinds of vertices; an entry is a NODE."""
 
 STEP, CALLS, EXITS = 0, 1, 2
-"""What a transition does: stay in the component, call another one, leave."""
+"""Kinds of transitions: stay in the component, call another one, leave."""
 
 
 class Layout(NamedTuple):
@@ -64,7 +64,7 @@ class Layout(NamedTuple):
         box_owner: npt.ArrayLike = (),
         box_component: npt.ArrayLike = (),
     ) -> Layout:
-        """Number the vertices of components with so many entries, exits, other nodes and boxes.
+        """Number the vertices of components, given their entries, exits, other nodes and boxes.
 
         Args:
             n_entries: Entries of each component.
@@ -339,7 +339,7 @@ def _read_only(*columns: Any) -> Tables:
 
 
 def _moves(layout: Layout, target: Ints) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What each transition does, where it lands, and the box it enters."""
+    """The kind of each transition, where it lands, and the box it enters."""
     kind = layout.vertex_kind[target]
     box = np.where(kind == CALL, layout.vertex_box[target], -1)
     port = layout.vertex_port[target]

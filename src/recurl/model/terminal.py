@@ -1,4 +1,4 @@
-"""What terminals show: tables as plain text."""
+"""Tables as plain text, for terminals."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def text_of(*parts: RenderableType, width: int | None = WIDTH) -> str:
     with screen.capture() as captured:
         for part in parts:
             screen.print(part)
-    # Tables are filled up with spaces, which nobody wants in a file.
+    # Tables are padded with spaces, which do not belong in a file.
     return "\n".join(line.rstrip() for line in captured.get().splitlines())

@@ -28,7 +28,7 @@ class Condition(Protocol):
 
 @dataclass(frozen=True)
 class Always:
-    """Whatever the stack."""
+    """Every stack."""
 
     text: str = ""
     short: str = ""
@@ -67,7 +67,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Pending:
-    """So many calls are pending, of those that count.
+    """The number of pending calls, of those that count, is in some range.
 
     Attributes:
         spans: Numbers of pending calls.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from recurl.policy.reached import Reached
 
 LONGEST = 4
-"""Parts of a call string that are spelled out; what is further out is left away."""
+"""Parts of a call string that are spelled out; calls further out are left out."""
 
 FARTHEST = 1000
 """Changes of component on a stack up to which its calls are counted."""

@@ -1,4 +1,4 @@
-"""Grids with arrows: what a policy does in a gridworld."""
+"""Plots of the policy of a gridworld: grids with arrows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Rest = tuple[tuple[str, float], ...]
 
 @dataclass
 class Grid:
-    """What is done in the cells of one component, with certain features and in some contexts.
+    """The actions in the cells of one component, with certain features and in some contexts.
 
     Attributes:
         component: Number of the component.

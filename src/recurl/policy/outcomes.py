@@ -1,4 +1,4 @@
-"""What can happen at every slot of a policy, as flat arrays.
+"""The outcomes at every slot of a policy, as flat arrays.
 
 A call pushes the slot of the box's first return port, so that leaving through exit k continues at
 that slot + k.

@@ -103,7 +103,7 @@ class Policy:
         actions: npt.ArrayLike | None = None,
         callees: npt.ArrayLike | None = None,
     ) -> Self:
-        """The same policy with other actions or callees, or for another model of like contexts."""
+        """The policy with other actions or callees, or for another model with these contexts."""
         values = self.exit_values
         if model is not None and values is not None and model.tables.max_exits != values.shape[1]:
             values = None
@@ -186,13 +186,13 @@ class Policy:
 
     @cached_property
     def rules(self) -> Rules:
-        """What is done at each vertex, as rules on the stack."""
+        """The choice at each vertex, as rules on the stack."""
         from recurl.policy.rules import Rules
 
         return Rules(self)
 
     def explain(self, vertex: str | int) -> Rule:
-        """What is done at a vertex, as a rule on the stack, as far as runs get there.
+        """The choice at a vertex that runs reach, as a rule on the stack.
 
         Example:
             >>> import recurl
@@ -202,7 +202,7 @@ class Policy:
         return self.rules.at(vertex)
 
     def table(self, *vertices: str | int, merged: bool = True) -> PolicyTable:
-        """What is done where runs have a choice, and how often they get there.
+        """The actions where runs have a choice, and how often they get there.
 
         Args:
             vertices: Vertices to list, by name or number; if none are given, all with a choice.
@@ -231,7 +231,7 @@ class Policy:
         Args:
             most: How many grids are drawn.
             maps: Text maps, to be shown in the cells: one for all components, or by name of
-                component; rows divided by slashes or line breaks.
+                component; rows separated by slashes or line breaks.
 
         Raises:
             ValueError: The features of the model name no row and column.
@@ -353,7 +353,7 @@ class Policy:
                 exit_values=document.get("exit_values"),
             )
         except (OSError, KeyError, ValueError, TypeError, IndexError) as error:
-            raise CheckpointError(f"{path} is no policy for {model.name}: {error!r}") from error
+            raise CheckpointError(f"{path} is not a policy for {model.name}: {error!r}") from error
 
 
 def _choice_by_name(model: RMDP, choice: Mapping[str, str]) -> Ints:

@@ -1,4 +1,4 @@
-"""What a policy does at a vertex, as a rule on the stack.
+"""Rules: the choice of a policy at a vertex, as conditions on the stack.
 
 A policy reads the stack from the outside: it is a finite automaton, contexts are its states, boxes
 its letters. Where its action at a vertex differs between contexts, the rule looks for the simplest
@@ -73,7 +73,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a policy does at a vertex, as far as runs get there. ``str()`` states it.
+    """The choice of a policy at a vertex that runs reach. ``str()`` states it.
 
     Attributes:
         vertex: Full name of the vertex.
@@ -89,7 +89,7 @@ class Rule:
 
     @property
     def place(self) -> str:
-        """The vertex for people: ``c1.n0 (seen as 8)``."""
+        """The vertex with its label, where it has one: ``c1.n0 (seen as 8)``."""
         return f"{self.vertex} (seen as {self.seen})" if self.seen else self.vertex
 
     @property
@@ -107,7 +107,7 @@ class Rule:
         """The action that the rule says for a stack of pending boxes, the outermost first.
 
         Returns:
-            Name of the action; None if the rule says nothing of such a stack.
+            Name of the action; None if the rule does not cover such a stack.
         """
         held = (c.action for c in self.clauses if c.when.holds(stack, context))
         return next(held, None)

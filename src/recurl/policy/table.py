@@ -1,4 +1,4 @@
-"""What a policy does as a table: where, in which context, what, and how often a run gets there."""
+"""The choices of a policy as a table: where, in which context, which action, and how often."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recurl.policy.visits import Count
 
 SHOWN = 20
-"""Rows that are shown to people; more are counted."""
+"""Rows that are shown; more are counted."""
 
 HEAD = ("at", "context", "do", "visits per run")
 
@@ -30,7 +30,7 @@ class Row:
 
     Attributes:
         vertex: Full name of the vertex.
-        place: The same for people, with what the vertex was seen as.
+        place: The same with the label of the vertex, where it has one.
         context: In which contexts, in words; empty for all that runs get to.
         action: Name of the action.
         visits: How often a run gets there.
@@ -85,7 +85,7 @@ class PolicyTable(Sequence[Row]):
         return self.rich()
 
     def rich(self, most: int | None = SHOWN) -> Table:
-        """A table for the terminal, with so many rows at most."""
+        """A table for the terminal, with a limited number of rows."""
         made = rich_table(*HEAD, rows=[row.cells for row in self._rows[:most]], numbers=HEAD[3:])
         made.caption, made.caption_justify = self._caption(most), "left"
         return made

@@ -100,7 +100,7 @@ class Code:
         return position, values
 
     def operands(self, event: Event, values: Values, most: int) -> tuple[Values, dict[str, Any]]:
-        """The arguments of an event, in at most so many steps."""
+        """The arguments of an event, in a limited number of steps."""
         self._steps.begin(most)
         try:
             return event.operands(*values)
@@ -231,7 +231,7 @@ _COLLECT = "collect_"
 def _compiled(flow: Flow, steps: Steps) -> list[Callable[..., Any]]:
     """One function per block: locals -> next position and its locals; events: -> operands.
 
-    They are made inside of a function whose parameters are what the program has from functions
+    They are made inside a function whose parameters are what the program has from functions
     around it, and look up everything else in the program's own module.
     """
     inner = [_function(flow.blocks, i) for i in range(len(flow.blocks))]

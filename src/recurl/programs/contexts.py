@@ -1,4 +1,4 @@
-"""What a policy does with a program: its choices by function, in as few contexts as possible."""
+"""The policy of a program: its choices by function, in as few contexts as possible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Conduct:
-    """What is done in a context of a function.
+    """The choices and calls in a context of a function.
 
     Attributes:
         function: Number of the function.
@@ -61,7 +61,7 @@ class Conducts:
         return all(len(groups) == 1 for groups in self.groups.values())
 
     def _read(self, slots: list[int]) -> dict[int, Conduct]:
-        """What the policy does, by context, at slots that are reached."""
+        """The choices of the policy, by context, at slots that are reached."""
         u, policy, t = self.unfolded, self.policy, self.unfolded.model.tables
         context_of = np.searchsorted(policy.context_start, slots, side="right") - 1
         found: dict[int, Conduct] = {}

@@ -1,4 +1,4 @@
-"""Tables of what to do, as Python expressions over locals that are as simple as can be."""
+"""Decision tables as Python expressions over locals that are as simple as possible."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 class Table(NamedTuple):
-    """What to do for given values of some columns; these come in the order of preference.
+    """The results for given values of some columns, which come in the order of preference.
 
     A column is the text of an expression, mostly a name.
     """
@@ -42,7 +42,7 @@ class Table(NamedTuple):
 
     @property
     def result(self) -> Any:
-        """What a constant table always gives."""
+        """The only result of a constant table."""
         (found,) = self.rows.values()
         return found
 

@@ -73,7 +73,7 @@ class Program:
 
     @cached_property
     def observed(self) -> Callable[[FrameType], Any]:
-        """What a live learner sees of the locals of a frame."""
+        """The locals of a frame that a live learner observes."""
         from recurl.programs.live import observer
 
         return observer(self.observe)
@@ -183,7 +183,7 @@ class Program:
             learner: The class of a tabular learner, `RecursiveQLearning` if not given; or one that
                 was made before, on a `LiveWorld`.
             settings: Passed on to the class: seed, learning_rate, exploration, ...; the quantum
-                should be no finer than the noise.
+                should not be finer than the noise.
 
         Example:
             >>> import recurl

@@ -1,6 +1,6 @@
 """A rewritten function as a control-flow graph: blocks of pure statements, and events.
 
-Ordinary statements stay whole inside of blocks; only what contains an event, or leads out of a
+Ordinary statements stay whole inside blocks; only what contains an event, or leads out of a
 loop or the function, is taken apart.
 """
 
@@ -16,7 +16,7 @@ from recurl.programs.rewrite import EventWhile, Rewriter, located, rest_meaning
 from recurl.programs.syntax import Source
 
 SEQUENCE = "sequence_"
-"""Name, inside of blocks, of the function that makes what a for loop goes through a sequence."""
+"""Name, inside blocks, of the function that makes what a for loop goes through a sequence."""
 
 
 @dataclass(eq=False)

@@ -46,7 +46,7 @@ class Column(NamedTuple):
 
 @dataclass(eq=False)
 class Choice:
-    """What fills a `choose`.
+    """The filling of a `choose`.
 
     Attributes:
         table: The values to take.
@@ -83,7 +83,7 @@ class Turns:
 
 @dataclass(eq=False)
 class Holes:
-    """What fills the holes of a function under a policy.
+    """The fillings of the holes of a function under a policy.
 
     Attributes:
         choices: By the call of `choose`.
@@ -109,7 +109,7 @@ class Holes:
 
 
 def holes_of(conducts: Conducts, function: int, context: str, writer: Writer) -> Holes:
-    """What fills the holes of a function.
+    """The fillings of the holes of a function.
 
     Args:
         conducts: What the policy does.

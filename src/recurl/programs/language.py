@@ -45,7 +45,7 @@ class Runner(Protocol):
     def call(
         self, program: Program, arguments: tuple[Any, ...], named: dict[str, Any], frame: FrameType
     ) -> Any:
-        """What a call of a decorated function returns."""
+        """The result of a call of a decorated function."""
 
 
 RUNNER: ContextVar[Runner | None] = ContextVar("recurl_runner", default=None)
@@ -66,7 +66,7 @@ def current(word: str) -> Runner:
     runner = RUNNER.get()
     if runner is None:
         raise RecurlError(
-            f"{word} was called outside of a program: decorate the function that calls it with "
+            f"{word} was called outside a program: decorate the function that calls it with "
             "@program, and run that with .play(), .live() or a completion's .run()"
         )
     return runner
@@ -148,7 +148,7 @@ def reward(amount: Number) -> None:
 def outcome(work: Callable[[], T], *exceptions: type[Exception]) -> T | Exception:
     """Do some real work of a live run; exceptions of the types given become its result.
 
-    The learner is told how it went: what follows a failure is another state than what follows
+    The learner sees how it went: what follows a failure is another state than what follows
     success. Exceptions of other types propagate. A model has no use for work: there, say with
     `pick` how likely each result is.
 

@@ -107,7 +107,7 @@ class Original:
     def _attach_arms(
         self, statement: ast.stmt, arms: list[tuple[ast.AST | None, list[ast.stmt]]], after: int
     ) -> int:
-        """Attach comments inside of a compound statement; returns the line where they end."""
+        """Attach comments inside a compound statement; returns the line where they end."""
         notes = self.notes[statement]
         line = statement.lineno
         for number, (header, body) in enumerate(arms):
@@ -222,7 +222,7 @@ class Original:
 
 
 _VERBATIM = "\0"
-"""Marks lines that begin inside of a text: these are not indented."""
+"""Marks lines that begin inside a text: these are not indented."""
 
 
 def _stripped(lines: list[str]) -> list[str]:
@@ -357,7 +357,7 @@ class _Layout:
             self._lines(self._notes(node).below.get(1, ()), indent + INDENT)
 
     def _chained(self, node: ast.If, nested: ast.If) -> bool:
-        """Whether an if in an else is written as elif: so it was, or so it is shorter."""
+        """Whether an if in an else is written as elif, as it was or to be shorter."""
         if node not in self.written or nested not in self.written or not self.original.lines:
             return not self.folded.inlined.get(nested)
         return nested.col_offset == node.col_offset

@@ -1,9 +1,9 @@
 """Live runs: the function itself does its work, and a learner makes its choices.
 
 The world is unknown and nothing is replayed. A state is a position in the code, what the function
-lets be observed there, and how the last `outcome` went. Calls and returns of programs are told to
-the learner, so that what it learns of a function depends on what its results are worth to the
-caller.
+lets the learner observe there, and how the last `outcome` went. Calls and returns of programs are
+reported to the learner, so that its choices in a function depend on what the results are worth to
+the caller.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_OPTIONS = 64
 
 
 class LiveWorld(gym.Env[str, Any]):
-    """What a learner has to know of a program before it runs: names of states, and options.
+    """The environment of a live learner: names of states, and options.
 
     It is never stepped by the learner: the program calls, the learner answers.
     """
@@ -117,7 +117,7 @@ class Live:
             found.setdefault((code.co_name, _line(code, at)), {})[seen] = options[int(action)]
         return found
 
-    # What programs ask
+    # Requests of programs
 
     def choose(self, options: tuple[Any, ...], frame: FrameType) -> Any:
         """The learner's choice."""
@@ -150,7 +150,7 @@ class Live:
     def call(
         self, program: Program, arguments: tuple[Any, ...], named: dict[str, Any], frame: FrameType
     ) -> Any:
-        """Run what is called, and tell the learner of the call and of the return."""
+        """Run what is called, and report the call and the return to the learner."""
         place = (frame.f_code, frame.f_lasti, self._seen(frame), self._outcome[-1])
         if self._move != STEP:
             self._land(self._forced(place))
@@ -168,14 +168,14 @@ class Live:
         return result
 
     def _leave(self, program: Program, ports: list[int], index: int) -> None:
-        """Tell the learner of a return through an exit."""
+        """Report a return through an exit to the learner."""
         self._settle(program)
         self._move, self._which = EXITS, index
         self._frames.pop()
         self._outcome.pop()
         self._land(ports[index])
 
-    # What the learner is told
+    # Reports to the learner
 
     def _settle(self, program: Program) -> None:
         """Land somewhere in a function that made no choice, before it is left."""
@@ -183,7 +183,7 @@ class Live:
             self._land(self._forced(("end of", program)))
 
     def _land(self, vertex: int) -> int:
-        """Tell of a step that led to a vertex; returns the action there."""
+        """Report a step that led to a vertex; returns the action there."""
         if self._learning:
             action = self._step(vertex, self._move, self._which)
         else:
@@ -251,7 +251,7 @@ def _line(code: Any, at: int) -> int:
 
 
 Observe = Callable[..., Any] | tuple[str, ...]
-"""What of its locals a function lets be observed: their names, or a function of some."""
+"""The locals of a function that are observed: their names, or a function of some."""
 
 
 def observer(observe: Observe | None) -> Callable[[FrameType], Any]:

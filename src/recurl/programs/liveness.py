@@ -15,7 +15,7 @@ NOTHING: Names = frozenset()
 
 
 def reads(node: ast.AST | None, known: Names) -> Names:
-    """Locals that an expression, or any statement inside of a node, may read."""
+    """Locals that an expression, or any statement inside a node, may read."""
     if node is None:
         return NOTHING
     found: set[str] = set()

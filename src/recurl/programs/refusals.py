@@ -1,7 +1,7 @@
-"""What a model cannot express, found in the source: the line, and what to write instead.
+"""Source that a model cannot express: the line, and what to write instead.
 
-A model knows of a program its position and its locals, nothing else. So whatever else a function
-could read, write or wait for is refused; live runs are free of these rules.
+The state of a program in a model is its position and its locals, nothing else. So anything else
+that a function could read, write or wait for is refused; live runs are free of these rules.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class _Visitor(ast.NodeVisitor):
     def _outer_names(self, node: ast.Global | ast.Nonlocal) -> None:
         names, word = ", ".join(node.names), type(node).__name__.lower()
         fix = "pass it as an argument and return what changed"
-        self.refuse(node, f"`{word} {names}` changes state outside of the function", fix)
+        self.refuse(node, f"`{word} {names}` changes state outside the function", fix)
 
     visit_Global = visit_Nonlocal = _outer_names  # noqa: N815 (names that ast calls)
 
     def _inner_definition(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     ) -> None:
-        self.refuse(node, f"{node.name} is defined inside of it", "define it at module level")
+        self.refuse(node, f"{node.name} is defined inside it", "define it at module level")
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _inner_definition  # noqa: N815
 
@@ -80,9 +80,9 @@ class _Visitor(ast.NodeVisitor):
         word = "try" if isinstance(node, ast.Try | ast.TryStar) else "with"
         if self.has_event(node):
             fix = "move the guarded work into a helper that returns what happened, or run it live"
-            self.refuse(node, f"choices, draws, rewards or calls inside of `{word}`", fix)
+            self.refuse(node, f"choices, draws, rewards or calls inside `{word}`", fix)
         elif any(isinstance(below, ast.Return) for below in ast.walk(node)):
-            self.refuse(node, f"`return` inside of `{word}`", "assign the result, return it after")
+            self.refuse(node, f"`return` inside `{word}`", "assign the result, return it after")
         self.generic_visit(node)
 
     visit_Try = visit_TryStar = visit_With = visit_AsyncWith = _guarded  # noqa: N815
@@ -120,7 +120,7 @@ class _Visitor(ast.NodeVisitor):
             elif isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
                 self._check_item(part)
         if self.has_event(target):
-            self.refuse(target, "an event inside of the target of an assignment", "use a local")
+            self.refuse(target, "an event inside the target of an assignment", "use a local")
 
     def _check_item(self, target: ast.Subscript) -> None:
         base = target.value
@@ -133,7 +133,7 @@ class _Visitor(ast.NodeVisitor):
     def _waits(self, node: ast.Await | ast.Yield | ast.YieldFrom) -> None:
         word = {"YieldFrom": "yield from"}.get(type(node).__name__, type(node).__name__.lower())
         fix = "return a tuple of values" if word != "await" else "call an ordinary function"
-        self.refuse(node, f"`{word}`: generators and async functions are no programs", fix)
+        self.refuse(node, f"`{word}`: generators and async functions cannot be programs", fix)
 
     visit_Await = visit_Yield = visit_YieldFrom = _waits  # noqa: N815
 
@@ -142,7 +142,7 @@ class _Visitor(ast.NodeVisitor):
             loop = isinstance(node, COMPREHENSIONS)
             what = "a comprehension" if loop else "a lambda"
             fix = "write a for loop" if loop else "write it out, or decorate a function"
-            self.refuse(node, f"an event inside of {what}", fix)
+            self.refuse(node, f"an event inside {what}", fix)
         else:
             self.generic_visit(node)
 

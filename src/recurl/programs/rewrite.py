@@ -262,7 +262,7 @@ def _at(made: N, origin: ast.AST) -> N:
 
 
 def rest_meaning(node: ast.For) -> str:
-    """What the rest of a loop stands for, in words."""
+    """A description of the rest of a loop."""
     return f"what the loop on line {node.lineno} goes through from here"
 
 

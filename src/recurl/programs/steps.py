@@ -13,7 +13,7 @@ STATES = 250_000
 """States of a program, and steps from an event to the next, after which to give up."""
 
 TICK = "tick_"
-"""Name, inside of blocks, of the function that counts a turn of a loop."""
+"""Name, inside blocks, of the function that counts a turn of a loop."""
 
 
 class EndlessError(BaseException):

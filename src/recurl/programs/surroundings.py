@@ -1,4 +1,4 @@
-"""What a completed program needs from the module that it was written in, as source text."""
+"""The definitions that a completed program needs from its module, as source text."""
 
 from __future__ import annotations
 

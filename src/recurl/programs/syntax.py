@@ -16,7 +16,7 @@ from recurl.errors import RecurlError
 from recurl.programs.language import WORDS
 
 MISSING = object()
-"""What a name stands for that nothing defines."""
+"""Stands for the meaning of a name that nothing defines."""
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *COMPREHENSIONS)
@@ -55,7 +55,7 @@ class Source:
         return frozenset([*self.signature.parameters, *stored_names(self.tree.body)])
 
     def resolve(self, node: ast.expr) -> Any:
-        """What an expression stands for, if it is a name, or an attribute of a module."""
+        """The object that an expression names, if it is a name or an attribute of a module."""
         if isinstance(node, ast.Name):
             return self.look_up(node.id)
         if isinstance(node, ast.Attribute):
@@ -64,7 +64,7 @@ class Source:
         return MISSING
 
     def look_up(self, name: str) -> Any:
-        """What a name stands for that is no local, or `MISSING`."""
+        """The object of a name that is not a local, or `MISSING`."""
         if name in self.locals:
             return MISSING
         if name in self.closure:
@@ -72,7 +72,7 @@ class Source:
         return self.globals.get(name, getattr(builtins, name, MISSING))
 
     def word(self, call: ast.Call) -> Any:
-        """What kind of event a call is: a word of the language, a program, or None."""
+        """The kind of event that a call is: a word of the language, a program, or None."""
         from recurl.programs.decorator import Program
 
         found = self.resolve(call.func)

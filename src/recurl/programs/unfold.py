@@ -39,7 +39,7 @@ _ZERO, _ONE = Fraction(0), Fraction(1)
 
 @dataclass(frozen=True)
 class Part:
-    """What becomes a component: a function, its starts (entries) and its returns (exits)."""
+    """A future component: a function, its starts (entries) and its returns (exits)."""
 
     function: int
     starts: list[int]
@@ -213,7 +213,7 @@ class _Unfolding:
             spec.labels[port] = f"{text}, after it returned {returned}{self._then(behind)}"
 
     def _then(self, number: int) -> str:
-        """What comes next, unless it is a return, for vertices that stand between events."""
+        """The next state, unless it is a return, for vertices that stand between events."""
         is_return = self.states[number].kind == RETURN
         return "" if is_return else f"; {self.x.describe(number)}"
 

@@ -108,7 +108,7 @@ def test_json_is_known_by_its_brace_unless_it_is_yaml() -> None:
     tree = yaml.load(FULL, yaml.BaseLoader)  # noqa: S506
     flow = yaml.dump(tree, default_flow_style=True, sort_keys=False)
     assert flow.startswith("{")
-    with pytest.raises(DocumentError, match="no valid JSON"):
+    with pytest.raises(DocumentError, match="not valid JSON"):
         recurl.loads(flow, "json")
     assert recurl.loads(flow) == expected()
 
@@ -195,9 +195,9 @@ def deep(opening: str, depth: int) -> str:
     [
         ("", "line 1: is empty (begin with `recurl: 1`)"),
         ("# nothing\n", "line 1: is empty (begin with `recurl: 1`)"),
-        ("text", "line 1: is no mapping of keys to values (begin with `recurl: 1`)"),
-        ("[1]", "line 1: is no mapping of keys to values (begin with `recurl: 1`)"),
-        ("a: b", "line 1: is no recurl document: the key `recurl` is missing " + BEGIN),
+        ("text", "line 1: is not a mapping of keys to values (begin with `recurl: 1`)"),
+        ("[1]", "line 1: is not a mapping of keys to values (begin with `recurl: 1`)"),
+        ("a: b", "line 1: is not a recurl document: the key `recurl` is missing " + BEGIN),
         ("recurl: 2", "line 1: recurl: format '2' is not known (this version reads `recurl: 1`)"),
         ("recurl: 1", "line 1: components: there is no component (add one)"),
         ("recurl: 1\ncomponents: {}", "line 2: components: there is no component (add one)"),
@@ -207,14 +207,14 @@ def deep(opening: str, depth: int) -> str:
         ("a: !!python/name:os.system", "line 1: tags (!) are refused (remove it)"),
         ("!tag {a: b}", "line 1: tags (!) are refused (remove it)"),
         ("a: 1\n---\nb: 1", "line 2: a second document begins (keep one to a file)"),
-        ("? [a]\n: b", "line 1: a key is no text (use names as keys)"),
-        ("a: {b: [", "line 2: is no valid YAML: did not find expected node content"),
-        ("a:\n\t- b", "line 2: is no valid YAML: found character that cannot start any token"),
-        ("a: 'b", "line 1: is no valid YAML: found unexpected end of stream"),
+        ("? [a]\n: b", "line 1: a key is not text (use names as keys)"),
+        ("a: {b: [", "line 2: is not valid YAML: did not find expected node content"),
+        ("a:\n\t- b", "line 2: is not valid YAML: found character that cannot start any token"),
+        ("a: 'b", "line 1: is not valid YAML: found unexpected end of stream"),
         ("a: \x00", "line 1: is a binary file, not a text (give a YAML or JSON file)"),
         ("a: 1\nb: \x01", "line 2: has a character that no text file has"),
         ("a: 1\nb: \ud800", "line 2: has half a surrogate pair (write the character)"),
-        (deep("[", 100_000), "line 1: is no mapping of keys to values (begin with `recurl: 1`)"),
+        (deep("[", 100_000), "line 1: is not a mapping of keys to values (begin with `recurl: 1`)"),
         (deep("a: [\n", 50), "line 7: is nested more than 12 levels deep (flatten it)"),
         (deep("{a: ", 100_000), "line 1: is nested more than 12 levels deep (flatten it)"),
         (deep('{"a":', 100_000), "line 1: is nested more than 12 levels deep (flatten it)"),
@@ -227,11 +227,11 @@ def test_what_is_no_document_has_one_clear_error(text: str, problem: str) -> Non
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "line 1: is no valid JSON: Input data was truncated"),
-        ('{"recurl": 1,\n"a": [', "line 2: is no valid JSON: Input data was truncated"),
-        ('{"recurl": 1,\n"ä": 1,\n x}', "line 3: is no valid JSON: JSON is malformed"),
-        ("[1]", "line 1: is no mapping of keys to values (begin with `recurl: 1`)"),
-        ('{"recurl": NaN}', "line 1: is no valid JSON: JSON is malformed: invalid character"),
+        ("", "line 1: is not valid JSON: Input data was truncated"),
+        ('{"recurl": 1,\n"a": [', "line 2: is not valid JSON: Input data was truncated"),
+        ('{"recurl": 1,\n"ä": 1,\n x}', "line 3: is not valid JSON: JSON is malformed"),
+        ("[1]", "line 1: is not a mapping of keys to values (begin with `recurl: 1`)"),
+        ('{"recurl": NaN}', "line 1: is not valid JSON: JSON is malformed: invalid character"),
         (deep('{"a":', 100_000), "is nested more than 12 levels deep (flatten it)"),
         (deep("[", 100_000), "is nested more than 12 levels deep (flatten it)"),
         ('{"recurl": 1, "components": {"A": null}}', "line 1: component A: is null, not a mapping"),
@@ -323,12 +323,12 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     large = tmp_path / "large.yaml"
     large.write_bytes(b"recurl: 1\n")
     monkeypatch.setattr(source, "_LARGEST", 8)
-    binary_error = "line 2: is no text in UTF-8 (save it as UTF-8)"
+    binary_error = "line 2: is not text in UTF-8 (save it as UTF-8)"
     for path, problem in [
         (tmp_path / "none.yaml", "cannot be read: no such file or directory (check the path)"),
         (tmp_path, "cannot be read: is a directory (check the path)"),
         (large, "is larger than 1 GiB (build such models with RMDP.from_arrays)"),
-        (empty, "line 1: is no valid JSON: Input data was truncated"),
+        (empty, "line 1: is not valid JSON: Input data was truncated"),
     ]:
         with pytest.raises(DocumentError) as caught:
             recurl.load(path)

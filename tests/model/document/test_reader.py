@@ -112,7 +112,7 @@ def document(action: str) -> str:
         ),
         (
             "recurl: 1\nnumbers: hex",
-            "numbers: 'hex' is no kind of numbers (write decimal or binary)",
+            "numbers: 'hex' is not a kind of numbers (write decimal or binary)",
         ),
         (
             "recurl: 1\nname: [a]",

@@ -17,8 +17,8 @@ def test_a_tree_is_what_the_text_says(text: str) -> None:
 
 def test_problems_get_their_lines_in_order() -> None:
     def make(tree: Tree, report: Report) -> None:
-        report.add(("b", "c"), "is last", "mend it")
-        report.add(("a",), "is first", "mend it")
+        report.add(("b", "c"), "is last", "correct it")
+        report.add(("a",), "is first", "correct it")
 
     with pytest.raises(DocumentError) as caught:
         read_document("x: 1\na: 2\nb:\n  c: 3\n", make, "some.yaml")
@@ -28,20 +28,20 @@ def test_problems_get_their_lines_in_order() -> None:
 
 def test_errors_of_models_become_errors_of_documents() -> None:
     def make(tree: Tree, report: Report) -> None:
-        raise ModelError([Problem("a", "is wrong", "mend it", ("a",))])
+        raise ModelError([Problem("a", "is wrong", "correct it", ("a",))])
 
     with pytest.raises(DocumentError, match=r"line 2: .*is wrong"):
         read_document("x: 1\na: 2\n", make)
 
 
 def test_texts_and_files_that_cannot_be_read(tmp_path: Path) -> None:
-    for text, message in (("a: [", "is no valid YAML"), ("\0", "is a binary file"), ("", "empty")):
+    for text, message in (("a: [", "is not valid YAML"), ("\0", "is a binary file"), ("", "empty")):
         with pytest.raises(DocumentError, match=message):
             read_document(text, lambda tree, report: tree)
     with pytest.raises(DocumentError, match="cannot be read"):
         read_text(str(tmp_path / "nothing"))
     (tmp_path / "binary").write_bytes(b"ab\n\xff\xfe")
-    with pytest.raises(DocumentError, match="line 2: is no text in UTF-8"):
+    with pytest.raises(DocumentError, match="line 2: is not text in UTF-8"):
         read_text(str(tmp_path / "binary"))
     (tmp_path / "marked").write_bytes(b"\xef\xbb\xbfa: b")
     assert read_text(str(tmp_path / "marked")) == "a: b"

@@ -21,7 +21,7 @@ LOCK = Path(__file__).parents[3] / "examples" / "lock.bp"
         ("var x; void main() { x = *; assert(x == flip(0.6)); }", 0.4),
         # Only the first violation counts.
         ("void main() { p(); p(); } void p() { assert(flip(0.5)); }", 0.75),
-        # A violation inside of recursion ends everything: 1/4 / (1 - 1/4).
+        # A violation inside recursion ends everything: 1/4 / (1 - 1/4).
         (
             "void main() { if (flip(0.25)) { assert(false); } if (flip(1/3)) { main(); } }",
             1 / 3,

@@ -29,7 +29,7 @@ def load(path: str | os.PathLike[str]) -> RMDP:
     """Read a model from a file: JSON if its name ends in ``.json``, else YAML.
 
     Raises:
-        DocumentError: The file cannot be read or is no valid model; all problems are listed with
+        DocumentError: The file cannot be read or is not a valid model; all problems are listed with
             their lines.
     """
     file = os.fspath(path)

@@ -1,8 +1,8 @@
 """A text as a stream of marks: where mappings and lists begin and end, and the scalars in them.
 
 Nothing is built here, and nothing in a text can run: a YAML parser's events are passed on with
-their lines, scalars as the text that they are (``yes`` is a name like any other). Whatever could
-make a small text large (anchors, aliases, merge keys), or has no meaning here (tags), is refused.
+their lines, scalars as the text that they are (``yes`` is a name like any other). Anchors,
+aliases and merge keys, which could make a small text large, and tags are refused.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def yaml_events(text: str) -> Iterator[Event]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = None if mark is None else mark.line + 1
-        raise UnreadableError(f"is no valid YAML: {error.problem}", line) from None
+        raise UnreadableError(f"is not valid YAML: {error.problem}", line) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, int(error.position)) + 1
         raise UnreadableError("has a character that no text file has", line) from None

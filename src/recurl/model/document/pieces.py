@@ -80,7 +80,7 @@ class Pieces:
         return [self.text(item, (*path, index)) for index, item in enumerate(tree)]
 
     def words(self, tree: Tree, path: Path) -> list[str]:
-        """A list of texts, or one text with words divided by blanks."""
+        """A list of texts, or one text with words separated by blanks."""
         return tree.split() if isinstance(tree, str) else self.names(tree, path)
 
     def list(self, tree: Tree, path: Path) -> list[Tree]:
@@ -93,7 +93,7 @@ class Pieces:
     def check_version(self, tree: Tree) -> bool:
         """Whether a document is one of ours, of the version that is read here."""
         if "recurl" not in tree:
-            message = "is no recurl document: the key `recurl` is missing"
+            message = "is not a recurl document: the key `recurl` is missing"
             self.report.add((), message, f"begin with `recurl: {VERSION}`", line=1)
             return False
         version = tree["recurl"]
@@ -105,7 +105,7 @@ class Pieces:
 
 
 def kind_of(tree: Any) -> str:
-    """What a value is, for people."""
+    """The kind of a value, as messages name it."""
     if isinstance(tree, str):
         return "text"
     if isinstance(tree, dict | list):

@@ -27,11 +27,11 @@ EDGE_KEYS = ("target", "p", "reward")
 # The usual cases are tested against sets: large documents have millions of these mappings.
 _ACTION, _WEIGHT = frozenset(ACTION_KEYS), frozenset(EDGE_KEYS[1:])
 _UNREADABLE = "?"
-"""Stands for a number that is no text; where it is used, its place has a problem already."""
+"""Stands for a number that is not text; its place has been reported already."""
 
 
 def read_model(tree: Tree, report: Report) -> ModelSpec | None:
-    """The specification in a tree, or None if it is no document of ours at all."""
+    """The specification in a tree, or None if it is not a recurl document."""
     reader = _Reader(report)
     if not reader.check_version(tree):
         return None
@@ -62,7 +62,7 @@ class _Reader(Pieces):
 
     def binary(self, tree: Tree) -> bool:
         if tree not in ("decimal", "binary"):
-            message = f"{shown(tree)} is no kind of numbers"
+            message = f"{shown(tree)} is not a kind of numbers"
             self.report.add(("numbers",), message, "write decimal or binary")
         return bool(tree == "binary")
 

@@ -81,7 +81,7 @@ def read_text(file: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        problem = Problem("", "is no text in UTF-8", "save it as UTF-8", (), line)
+        problem = Problem("", "is not text in UTF-8", "save it as UTF-8", (), line)
         raise DocumentError([problem], file) from None
 
 

@@ -42,7 +42,7 @@ def json_tree(text: str, report: Report) -> Tree:
         raise _too_deep(None) from None
     except msgspec.DecodeError as error:
         message, line = _explain(str(error), text)
-        raise UnreadableError(f"is no valid JSON: {message}", line) from None
+        raise UnreadableError(f"is not valid JSON: {message}", line) from None
     if not isinstance(tree, dict):
         raise _no_mapping(1)
     return _grow(json_events(text), report) if _may_repeat_keys(tree, text) else tree
@@ -98,7 +98,7 @@ def _nearest(path: Path, lines: dict[Path, int]) -> int:
 def _grow(
     events: Iterator[Event], report: Report, mark: Callable[[Path, int], None] | None = None
 ) -> Tree:
-    """Build the tree that events describe; `mark` is told the line of every key and item.
+    """Build the tree that events describe; `mark` receives the line of every key and item.
 
     One pass without recursion: the millions of events of a large document go through here.
     """
@@ -114,11 +114,11 @@ def _grow(
             continue
         if type(node) is dict and key is None:
             if kind != SCALAR:
-                raise UnreadableError("a key is no text", line, "use names as keys")
+                raise UnreadableError("a key is not text", line, "use names as keys")
             if text in node:
                 report.add((*path, text), "the key comes twice", "keep one of them", line=line)
             if len(root) > _MOST_TOP_KEYS:
-                raise UnreadableError("is no model: it has too many keys", line)
+                raise UnreadableError("is not a model: it has too many keys", line)
             key = text
             if mark is not None:
                 mark((*path, key), line)
@@ -149,7 +149,7 @@ def _begin(events: Iterator[Event]) -> None:
 
 
 def _no_mapping(line: int) -> UnreadableError:
-    return UnreadableError("is no mapping of keys to values", line, "begin with `recurl: 1`")
+    return UnreadableError("is not a mapping of keys to values", line, "begin with `recurl: 1`")
 
 
 def _too_deep(line: int | None) -> UnreadableError:

@@ -1,4 +1,4 @@
-"""From a specification to a text: YAML for people, or JSON, with one action to a line."""
+"""From a specification to a text: YAML or JSON, with one action per line."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def place(nodes: Sequence[Size], edges: Sequence[Edge], last: Iterable[int] = ()
 
 
 def _forward(count: int, edges: Sequence[Edge]) -> list[bool]:
-    """Which edges do not lead back to a node that a depth-first search is inside of."""
+    """Edges that do not lead back to a node on the path of a depth-first search."""
     leaving: list[list[int]] = [[] for _ in range(count)]
     for number, edge in enumerate(edges):
         leaving[edge.source].append(number)

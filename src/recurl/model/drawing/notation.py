@@ -42,7 +42,7 @@ def _mermaid_mark(key: str, mark: Mark) -> Iterator[str]:
 
 
 def _worded(mark: Mark) -> str:
-    """What is written on a mark, in one line."""
+    """The text on a mark, in one line."""
     if mark.kind == "box":
         return f"{mark.text} calls {mark.note}"
     return f"{mark.text}, {mark.note}" if mark.note else mark.text

@@ -178,7 +178,7 @@ def _rows(mark: Mark) -> int:
 
 
 def _size(mark: Mark) -> Size:
-    """What a mark takes up."""
+    """Width and height of a mark."""
     text = text_width(shortened(mark.text))
     if mark.kind == "box":
         sides = [
@@ -194,7 +194,7 @@ def _size(mark: Mark) -> Size:
 
 
 def _pill(mark: Mark) -> str:
-    """What is written on an action: its name and its reward."""
+    """The text on an action: its name and its reward."""
     return f"{shortened(mark.text)}  {mark.note}" if mark.note else shortened(mark.text)
 
 

@@ -73,7 +73,7 @@ class Edges(NamedTuple):
         return Column(binary=self.prob.dtype != object)
 
     def join(self, *others: Edges) -> Edges:
-        """These transitions and others, ordered by action; those of one action in turn."""
+        """These transitions and others, ordered by action; those of one action stay together."""
         joined = Edges(*map(np.concatenate, zip(self, *others, strict=True)))
         order = np.argsort(joined.action, kind="stable")
         return Edges(*(column[order] for column in joined))
@@ -81,7 +81,7 @@ class Edges(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What people read of a model: names (see `Names`), features, labels."""
+    """The readable parts of a model: names (see `Names`), features, labels."""
 
     components: Sequence[str]
     nodes: Sequence[str]

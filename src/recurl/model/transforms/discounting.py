@@ -26,7 +26,7 @@ def discount_steps(model: RMDP, discount: Number) -> RMDP:
 
     The value becomes E[Σ λᵗ rₜ] over the steps t = 0, 1, ... of a run. Every component gets one
     more exit, the *lane*. Each action leads to it with 1 - λ, and from the return port of a box's
-    lane there is one way: on to the own lane, for nothing. The result is proper, and multi-exit.
+    lane there is one way: on to the caller's lane, with reward 0. The result is proper, multi-exit.
 
     A run that was stopped leaves its pending boxes one by one, through their lanes. These are
     steps without reward: they do not count in the value, but they do in lengths.
@@ -71,7 +71,7 @@ def discount_steps(model: RMDP, discount: Number) -> RMDP:
 def discount_boxes(model: RMDP, discount: Number) -> RMDP:
     """Discount a 1-exit model box by box: every step leaves its component with probability 1 - λ.
 
-    Steps that lead to a call are no exception: with 1 - λ nothing is called and the component is
+    This includes steps that lead to a call: with 1 - λ nothing is called and the component is
     left. With x(exit) = 0, the value solves x(q) = max_a Σ p (r + λ x(q')), where x(q') of a call
     is x(entry) + x(return port). A run that has left a component goes on in its caller, so that
     this alone does not make a model proper.

@@ -26,7 +26,7 @@ def unravel(
     """Unravel a model down to a depth, as one component without boxes.
 
     The states are the reachable pairs of a stack of at most ``depth`` boxes and a vertex. A call
-    that would go deeper ends the run through the additional exit ``deeper``, and pays, beside its
+    that would go deeper ends the run through the additional exit ``deeper``, and pays, besides its
     own reward, a bound on the total reward of everything that would follow: the call itself and
     what comes after it. The value is a lower bound if all of these are, an upper bound if all of
     these are. Other exits are those of the start component.

@@ -164,7 +164,7 @@ class _Parser:
         found: list[ast.stmt] = []
         while not self.accept("}"):
             if self.now.kind == "end":
-                self.fail(self.now, "the file ends inside of a block", "write '}'")
+                self.fail(self.now, "the file ends inside a block", "write '}'")
             found += self.statement()
         return found
 
@@ -297,9 +297,7 @@ class _Parser:
             return self.flip(token)
         name = _name(self.variable(self.name("a variable")))
         if self.now.text == "(":
-            self.fail(
-                token, "a call inside of an expression", f"write x = {token.text}(...); first"
-            )
+            self.fail(token, "a call inside an expression", f"write x = {token.text}(...); first")
         return _at(name, token)
 
     def choice(self, token: Token) -> ast.expr:

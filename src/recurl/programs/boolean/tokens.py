@@ -11,7 +11,7 @@ WORDS = frozenset(
     ["assert", "bool", "choose", "else", "false", "flip", "if", "return", "skip", "true", "var",
      "void", "while"]
 )  # fmt: skip
-"""Words that are no names."""
+"""Words that cannot be names."""
 
 _PATTERN = re.compile(
     r"(?P<blank>[ \t\r\n]+|//[^\n]*|/\*.*?\*/)"

@@ -23,7 +23,7 @@ def boolean_program(text: str, file: str = "<text>") -> Program:
     variables are false at first.
 
     Raises:
-        DocumentError: The text is no boolean program.
+        DocumentError: The text is not a boolean program.
 
     Example:
         >>> coin = boolean_program("var x; void main() { x = flip(0.3) || *; assert(!x); }")
