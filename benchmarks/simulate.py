@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import recurl
-from recurl.simulation.chain import Chain, chain_of
+from recurl.model.outcomes import Outcomes
+from recurl.policy.outcomes import outcomes_of_policy
 
 ROUNDS = 5
 STEP_LIMIT = 1_000_000
@@ -35,9 +36,10 @@ def compiled_c(folder: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-def run_c(library: ctypes.CDLL, chain: Chain, seed: int, episodes: int) -> Arrays:
+def run_c(library: ctypes.CDLL, outcomes: Outcomes, seed: int, episodes: int) -> Arrays:
     out = tuple(np.empty(episodes, kind) for kind in (np.float64, np.int64, np.int64, np.bool_))
-    rows = [array for name, array in chain._asdict().items() if name != "transition"]
+    names = ("row_start", "below", "reward", "move", "landing", "push", "start", "start_below")
+    rows = [getattr(outcomes, name) for name in names]
     numbers = [ctypes.c_uint64(seed), ctypes.c_int64(episodes), ctypes.c_int64(STEP_LIMIT)]
     pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*rows, *out)]
     library.run_episodes(*pointers[: len(rows)], *numbers, *pointers[len(rows) :])
@@ -55,7 +57,7 @@ def best_time(run: Callable[[], Arrays]) -> tuple[float, Arrays]:
 
 
 def compare(name: str, policy: recurl.Policy, library: ctypes.CDLL, episodes: int) -> None:
-    model, chain, seed = policy.model, chain_of(policy), 1
+    model, outcomes, seed = policy.model, outcomes_of_policy(policy), 1
 
     def ours() -> Arrays:
         limits = {"step_limit": STEP_LIMIT, "threads": 1}
@@ -64,7 +66,7 @@ def compare(name: str, policy: recurl.Policy, library: ctypes.CDLL, episodes: in
 
     ours()  # compiles
     own_time, own = best_time(ours)
-    c_time, c = best_time(lambda: run_c(library, chain, seed, episodes))
+    c_time, c = best_time(lambda: run_c(library, outcomes, seed, episodes))
     assert all(a.tobytes() == b.tobytes() for a, b in zip(own, c, strict=True)), "results differ"
     steps = int(own[1].sum())
     print(

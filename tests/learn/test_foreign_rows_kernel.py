@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from gymnasium import spaces
+from recurl.learn.jit import compiled
 
 from recurl.learn import foreign_rows_kernel as rows
 from recurl.learn import notes_kernel as k
 from recurl.learn.foreign_table import ForeignTable
-from recurl.learn.jit import compiled
 from recurl.learn.settings import make_settings
 from recurl.simulation.random import new_stream
 

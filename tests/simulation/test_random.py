@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from recurl.simulation.random import new_stream, next_below, next_float, next_word, seed_stream
+from recurl.simulation.random import new_stream, next_below, next_float, next_word, streams
 
 # The first outputs of the authors' C program for the state {1, 2, 3, 4}.
 REFERENCE = [
@@ -36,9 +36,12 @@ def test_streams_begin_with_splitmix_of_seed_and_number() -> None:
     for seed, stream in ((0, 0), (7, 3), (2**63, 10**12)):
         word = splitmix((seed + golden) % 2**64) ^ (stream * golden % 2**64)
         words = [splitmix((word + (i + 1) * golden) % 2**64) for i in range(4)]
-        state = np.empty(4, np.uint64)
-        seed_stream(state, np.uint64(seed), np.uint64(stream))
-        assert state.tolist() == words
+        assert new_stream(seed, stream).tolist() == words
+
+
+def test_streams_of_a_range_are_those_of_its_numbers() -> None:
+    found = streams(5, 3, 7)
+    assert found.tolist() == [new_stream(5, number).tolist() for number in range(3, 7)]
 
 
 def test_streams_of_neighbouring_seeds_and_numbers_differ() -> None:

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from recurl.errors import LimitError, ModelError, Problem
+from recurl.model.action_columns import ActionColumns
 from recurl.model.names import is_name, is_text
 from recurl.model.numbers import Column, exact, number_text
 from recurl.model.report import Report, shown
-from recurl.model.rows import Rows
 from recurl.model.spec import Number
 
 Ints = npt.NDArray[np.int64]
@@ -332,7 +332,7 @@ class _Writer:
 
     def __init__(self, name: str) -> None:
         self.report = Report(f"labelled process {name}: ")
-        self._rows = Rows(binary=False, report=self.report)
+        self._rows = ActionColumns(binary=False, report=self.report)
         self._settled: dict[tuple[str, ...], list[Fraction]] = {}
         self.actions: list[str] = []
         self.transition_start = [0]

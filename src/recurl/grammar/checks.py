@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from recurl.model.action_columns import ActionColumns
 from recurl.model.names import is_name
 from recurl.model.numbers import Column, exact
 from recurl.model.report import shown
-from recurl.model.rows import Rows
 
 if TYPE_CHECKING:
     from recurl.grammar.grammar import Grammar
@@ -69,5 +69,5 @@ def checked_probabilities(
             message = f"probability {shown(text)} is not in (0, 1]"
             report.add(path, message, "give numbers that sum to 1")
             return [Fraction(1)] * len(given)
-    settled = Rows(binary=False, report=report).settled(column.texts, path)
+    settled = ActionColumns(binary=False, report=report).settled(column.texts, path)
     return [exact(text) for text in settled]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recurl.learn.jit import compiled
+from recurl.simulation.jit import compiled
 
 SCANNED = 64
 """How many contexts of a component, newest first, are looked at for the nearest one."""

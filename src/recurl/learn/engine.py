@@ -12,10 +12,11 @@ from recurl.errors import LimitError
 from recurl.learn import kernel
 from recurl.learn.checkpoint import expect
 from recurl.learn.greedy_kernel import test_episodes
-from recurl.learn.kernel import OUTCOME, Rule, Run, World
+from recurl.learn.kernel import Rule, Run, World
 from recurl.learn.looks import looks
 from recurl.learn.settings import Settings
 from recurl.learn.table import Table
+from recurl.model.outcomes import outcomes_of_model
 from recurl.simulation.random import new_stream
 
 if TYPE_CHECKING:
@@ -28,18 +29,8 @@ LOGGED = 1 << 17
 
 def world_of(t: Tables, row: Ints) -> World:
     """What the kernels need of a model, and of how a table tells its vertices apart."""
-    outcomes = np.empty(t.n_transitions, OUTCOME)
-    rows = np.repeat(np.arange(t.n_actions), np.diff(t.transition_start))
-    total = np.concatenate([[0.0], np.cumsum(t.prob)])
-    below = total[1:] - total[t.transition_start[rows]]
-    below[t.transition_start[1:] - 1] = 1.0
-    outcomes["below"] = np.minimum(below, 1.0)
-    outcomes["reward"], outcomes["landing"] = t.reward, t.landing
-    outcomes["box"], outcomes["move"] = t.move_box, t.move
-    start_below = np.cumsum(t.start_prob)
-    start_below[-1] = 1.0
-    first = t.component_start[t.start_component]
-    start = (first + np.arange(len(t.start_prob))).astype(np.int32)
+    all_ = outcomes_of_model(t)
+    start, start_below, outcomes = all_.start, all_.start_below, all_.packed()
     return World(
         t.action_start,
         row,

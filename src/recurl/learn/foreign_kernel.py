@@ -20,7 +20,6 @@ from recurl.learn.foreign_rows_kernel import (
     nearest,
     row_slot,
 )
-from recurl.learn.jit import compiled
 from recurl.learn.notes_kernel import (
     CONTEXT,
     EXPLORATION,
@@ -42,6 +41,7 @@ from recurl.learn.notes_kernel import (
 )
 from recurl.learn.rule_kernel import choose, exploration, greedy, improve, normalise, target
 from recurl.model.tables import CALLS, EXITS, STEP
+from recurl.simulation.jit import compiled
 from recurl.simulation.random import next_below
 
 BEGIN, CUT = 3, 8

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from recurl.learn.jit import compiled
 from recurl.learn.notes_kernel import (
     CONTEXTS,
     HEIGHT,
@@ -26,6 +25,7 @@ from recurl.learn.notes_kernel import (
     open_notes,
 )
 from recurl.learn.rule_kernel import best
+from recurl.simulation.jit import compiled
 
 SCANNED = 64
 """How many contexts, newest first, are looked at for the nearest one."""

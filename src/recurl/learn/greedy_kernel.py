@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from recurl.learn.contexts_kernel import CONTEXTS, Contexts
-from recurl.learn.jit import compiled
 from recurl.learn.kernel import Rule, World, draw, enter_greedily, start_vertex
 from recurl.learn.rule_kernel import greedy
 from recurl.model.tables import CALLS, STEP
+from recurl.simulation.jit import compiled
 
 
 @compiled

@@ -20,7 +20,6 @@ from recurl.learn.contexts_kernel import (
     find,
     nearest,
 )
-from recurl.learn.jit import compiled
 from recurl.learn.rule_kernel import (
     best,
     choose,
@@ -31,13 +30,8 @@ from recurl.learn.rule_kernel import (
 )
 from recurl.learn.schedules import Schedule
 from recurl.model.tables import CALLS, EXITS, STEP
+from recurl.simulation.jit import compiled
 from recurl.simulation.random import next_below, next_float
-
-OUTCOME = np.dtype(
-    [("below", "f8"), ("reward", "f8"), ("landing", "i4"), ("box", "i4"), ("move", "i8")]
-)
-"""One transition, packed, so that a step touches one line of cache: the sum of the probabilities
-in its row up to and with it, its reward, where it lands, the box it enters, and its kind."""
 
 VERTEX, CONTEXT, HEIGHT, LENGTH, STEPS, EPISODES, CUT, RUNNING, LOGGED, REPORTED, PLACES = range(11)
 """What ``place`` holds: where the run stands, and what it has done so far."""
@@ -53,7 +47,7 @@ class World(NamedTuple):
         action_start: First action of each vertex. ``[V + 1]``
         row: First entry of each vertex in a table; lookalikes may share it. ``[V]``
         row_start: First outcome of each action. ``[A + 1]``
-        outcomes: The transitions, as `OUTCOME`.
+        outcomes: The transitions, packed; see `recurl.model.outcomes`.
         box_component: Component that each box calls. ``[B]``
         box_return: First return port of each box. ``[B]``
         start: Entries at which a run may start.

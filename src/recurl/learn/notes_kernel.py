@@ -16,8 +16,8 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
-from recurl.learn.jit import compiled, inlined
 from recurl.learn.schedules import Schedule
+from recurl.simulation.jit import compiled, inlined
 
 (VERTEX, CONTEXT, HEIGHT, PAIR, STEPS, LOGGED, PLACES) = range(7)
 """What ``place`` holds."""

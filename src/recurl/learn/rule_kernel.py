@@ -18,9 +18,9 @@ import math
 
 import numpy as np
 
-from recurl.learn.jit import compiled
 from recurl.learn.schedules import CONSTANT, EXPONENTIAL, LINEAR, Schedule
 from recurl.model.tables import CALLS, EXITS
+from recurl.simulation.jit import compiled
 from recurl.simulation.random import next_below, next_float
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recurl.model.action_columns import ActionColumns
 from recurl.model.names import Names
 from recurl.model.numbers import Column, ExactNumbers
 from recurl.model.report import Report
 from recurl.model.rmdp import RMDP
-from recurl.model.rows import Rows
 from recurl.model.scope import Scope, lay_out
 from recurl.model.spec_checks import check_model, check_vertices
 from recurl.model.tables import Layout, Tables
@@ -37,7 +37,7 @@ def assemble(spec: ModelSpec, report: Report | None = None) -> RMDP:
     report = report or Report(f"model {spec.name}: ")
     check_model(spec, report)
     layout, scopes = lay_out(spec)
-    rows = Rows(spec.binary, report)
+    rows = ActionColumns(spec.binary, report)
     for name, scope in scopes.items():
         path = ("components", name, "vertices")
         check_vertices(scope, path, report)
@@ -59,7 +59,7 @@ def assemble(spec: ModelSpec, report: Report | None = None) -> RMDP:
     )
 
 
-def _start(spec: ModelSpec, rows: Rows, report: Report) -> tuple[int, list[str]]:
+def _start(spec: ModelSpec, rows: ActionColumns, report: Report) -> tuple[int, list[str]]:
     """The component in which runs start, and the probability of each of its entries."""
     if not spec.components:
         return 0, []
@@ -83,7 +83,7 @@ def _start(spec: ModelSpec, rows: Rows, report: Report) -> tuple[int, list[str]]
     return list(spec.components).index(component), row
 
 
-def _start_row(given: list[Number], rows: Rows, report: Report) -> list[str]:
+def _start_row(given: list[Number], rows: ActionColumns, report: Report) -> list[str]:
     """The start as a distribution; entries may have probability 0, transitions may not."""
     values = [rows.read(number, ("start",), "probability") for number in given]
     texts = Column.read(given).texts
@@ -138,7 +138,7 @@ def _labels(scopes: dict[str, Scope], report: Report) -> dict[int, str]:
     return labels
 
 
-def _tables(layout: Layout, rows: Rows, start_component: int, start: list[str]) -> Tables:
+def _tables(layout: Layout, rows: ActionColumns, start_component: int, start: list[str]) -> Tables:
     return Tables.of(
         layout,
         action_start=np.cumsum([0, *rows.action_counts]),
@@ -151,7 +151,7 @@ def _tables(layout: Layout, rows: Rows, start_component: int, start: list[str]) 
     )
 
 
-def _names(spec: ModelSpec, scopes: dict[str, Scope], rows: Rows, tables: Tables) -> Names:
+def _names(spec: ModelSpec, scopes: dict[str, Scope], rows: ActionColumns, tables: Tables) -> Names:
     nodes = [""] * tables.n_vertices
     for scope in scopes.values():
         nodes[scope.first : scope.first + len(scope.nodes)] = scope.nodes
@@ -159,7 +159,7 @@ def _names(spec: ModelSpec, scopes: dict[str, Scope], rows: Rows, tables: Tables
     return Names(list(spec.components), nodes, boxes, rows.action_names, tables=tables)
 
 
-def _exact(spec: ModelSpec, rows: Rows, start: list[str], tables: Tables) -> ExactNumbers:
+def _exact(spec: ModelSpec, rows: ActionColumns, start: list[str], tables: Tables) -> ExactNumbers:
     floats = (tables.start_prob, tables.prob, tables.reward, tables.transition_start)
     if spec.binary:
         return ExactNumbers(None, None, None, floats=floats)

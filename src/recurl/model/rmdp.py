@@ -22,6 +22,7 @@ from recurl.model.checks import structure_warnings
 from recurl.model.html import model_html
 from recurl.model.names import Names, is_text, stored_state
 from recurl.model.numbers import ExactNumbers
+from recurl.model.outcomes import Outcomes, outcomes_of_model
 from recurl.model.report import shown
 from recurl.model.structure import CallGraph, Kind, Reach
 from recurl.model.tables import Floats, Layout, Tables, frozen_floats
@@ -233,6 +234,11 @@ class RMDP:
     def call_graph(self) -> CallGraph:
         """Which component calls which."""
         return CallGraph.of(self.tables)
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """What every action can lead to, in the form that loops draw from."""
+        return outcomes_of_model(self.tables)
 
     @cached_property
     def reach(self) -> Reach:

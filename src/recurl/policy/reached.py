@@ -17,7 +17,7 @@ import numpy as np
 
 from recurl.errors import LimitError
 from recurl.model.tables import CALLS, STEP
-from recurl.policy.outcomes import Outcomes
+from recurl.policy.outcomes import outcomes_of_policy
 
 if TYPE_CHECKING:
     from recurl.policy.policy import Policy
@@ -115,9 +115,9 @@ class Reached:
             self.starts.append(
                 (self.place(frame, self.entry[frame]), float(t.start_prob[vertex - first]))
             )
-        all_ = Outcomes.of(policy)
+        all_ = outcomes_of_policy(policy)
         possible = all_.prob > 0
-        row = np.searchsorted(all_.slot[possible], np.arange(len(policy.actions) + 1)).tolist()
+        row = np.append(0, np.cumsum(possible))[all_.row_start].tolist()
         columns = (all_.move, all_.landing, all_.port, all_.push, all_.prob)
         ways = list(zip(*(column[possible].tolist() for column in columns), strict=True))
         while self._todo:

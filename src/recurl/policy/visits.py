@@ -18,6 +18,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
+from recurl.model.outcomes import running_sums
 from recurl.model.tables import Floats
 
 if TYPE_CHECKING:
@@ -342,12 +343,8 @@ class _Sampling:
 
 def _keys(source: np.ndarray, prob: np.ndarray) -> np.ndarray:
     """Place plus running sum of probabilities, so that one search draws for any place."""
-    total = np.concatenate([[0.0], np.cumsum(prob)])
-    first = np.searchsorted(source, source)
-    below = total[1:] - total[first]
-    last = np.append(source[1:] != source[:-1], True)
-    below[last] = 1.0
-    keys: np.ndarray = source + below.clip(0.0, 1.0)
+    row_start = np.searchsorted(source, np.arange(source[-1] + 2))
+    keys: np.ndarray = source + running_sums(prob, row_start)
     return keys
 
 

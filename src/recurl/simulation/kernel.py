@@ -1,114 +1,91 @@
-"""Compiled rollouts of a chain."""
+"""Compiled rollouts of a model under a policy."""
+
+# What arrays hold is not known to the type checker.
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from recurl.model.tables import CALLS, STEP
-from recurl.simulation.chain import Chain
-from recurl.simulation.random import next_float, seed_stream
+from recurl.simulation.jit import compiled, inlined
+from recurl.simulation.random import next_float
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def run_episodes(
-    chain: Chain,
-    seed: int,
-    first: int,
-    last: int,
+    row_start: np.ndarray,
+    outcomes: np.ndarray,
+    start: np.ndarray,
+    start_below: np.ndarray,
+    random: np.ndarray,
+    stack: np.ndarray,
     step_limit: int,
-    returns: np.ndarray,
-    lengths: np.ndarray,
-    depths: np.ndarray,
-    truncated: np.ndarray,
-) -> None:
-    """Run episodes ``first`` to ``last - 1``, each from its own random stream."""
-    c = chain
-    state = np.empty(4, np.uint64)
-    stack = np.empty(64, np.int32)
-    for episode in range(first, last):
-        seed_stream(state, seed, episode)
-        slot = c.start[_draw(c.start_below, 0, state)]
-        total = 0.0
-        steps = 0
-        height = deepest = 0
+    gamma: float,
+    totals: np.ndarray,
+    counts: np.ndarray,
+    log: np.ndarray,
+) -> int:
+    """Run episodes, each from its own random stream.
+
+    Args:
+        row_start: First outcome of each slot; see `recurl.model.outcomes`.
+        outcomes: What can happen, as packed records.
+        start: Slots at which a run may start.
+        start_below: Running sums of their probabilities.
+        random: A state of the generator for each episode. ``[n, 4]``
+        stack: Scratch for pending calls.
+        step_limit: Steps after which an episode is cut.
+        gamma: The reward of step t counts gamma to the power t.
+        totals: Return of each episode. ``[n]``
+        counts: Of each episode: length, greatest depth, and whether it was cut. ``[n, 3]``
+        log: Takes the outcomes of the first episode, as far as it goes.
+
+    Returns:
+        How many episodes were run: all, or those before one that needs a longer stack.
+    """
+    for episode in range(len(totals)):
+        state = random[episode]
+        slot = start[draw(start_below, 0, state)]
+        total, weight = 0.0, 1.0
+        steps = height = deepest = 0
         running = True
         while running and steps < step_limit:
-            if height == len(stack):
-                stack = _doubled(stack)
-            room = len(stack)
-            # The stack stays the same array in here: that alone doubles the speed.
-            while running and steps < step_limit and height < room:
-                steps += 1
-                i = c.row_start[slot]
-                if c.below[i] < 1.0:
-                    i = _draw(c.below, i, state)
-                total += c.reward[i]
-                move = c.move[i]
-                if move == STEP:
-                    slot = c.landing[i]
-                elif move == CALLS:
-                    stack[height] = c.push[i]
-                    height += 1
-                    deepest = max(deepest, height)
-                    slot = c.landing[i]
-                elif height == 0:
-                    running = False
-                else:
-                    height -= 1
-                    slot = stack[height] + c.landing[i]
-        returns[episode] = total
-        lengths[episode] = steps
-        depths[episode] = deepest + 1
-        truncated[episode] = running
+            i = np.int64(row_start[slot])
+            if outcomes[i].below < 1.0:
+                u = next_float(state)
+                while u >= outcomes[i].below:
+                    i += 1
+            outcome = outcomes[i]
+            if steps < len(log) and episode == 0:
+                log[steps] = i
+            steps += 1
+            total += weight * outcome.reward
+            weight *= gamma
+            if outcome.move == STEP:
+                slot = outcome.landing
+            elif outcome.move == CALLS:
+                if height == len(stack):
+                    return episode
+                stack[height] = outcome.push
+                height += 1
+                if height > deepest:
+                    deepest = height
+                slot = outcome.landing
+            elif height == 0:
+                running = False
+            else:
+                height -= 1
+                slot = stack[height] + outcome.landing
+        totals[episode] = total
+        counts[episode, 0], counts[episode, 1], counts[episode, 2] = steps, deepest + 1, running
+    return len(totals)
 
 
-@numba.njit(cache=True, nogil=True)
-def trace_episode(chain: Chain, seed: int, episode: int, step_limit: int) -> tuple[int, np.ndarray]:
-    """Start slot and outcomes of one episode, as `run_episodes` runs it."""
-    c = chain
-    state = np.empty(4, np.uint64)
-    seed_stream(state, seed, episode)
-    start = slot = c.start[_draw(c.start_below, 0, state)]
-    stack = np.empty(64, np.int32)
-    outcomes = np.empty(64, np.int32)
-    height = steps = 0
-    while steps < step_limit:
-        i = c.row_start[slot]
-        if c.below[i] < 1.0:
-            i = _draw(c.below, i, state)
-        if steps == len(outcomes):
-            outcomes = _doubled(outcomes)
-        outcomes[steps] = i
-        steps += 1
-        move = c.move[i]
-        if move == CALLS:
-            if height == len(stack):
-                stack = _doubled(stack)
-            stack[height] = c.push[i]
-            height += 1
-            slot = c.landing[i]
-        elif move == STEP:
-            slot = c.landing[i]
-        elif height == 0:
-            break
-        else:
-            height -= 1
-            slot = stack[height] + c.landing[i]
-    return start, outcomes[:steps]
-
-
-@numba.njit(cache=True, inline="always")
-def _draw(below: np.ndarray, i: int, state: np.ndarray) -> int:
-    """The outcome that a random number falls on, in the row that begins at i."""
-    u = next_float(state)
+@inlined
+def draw(below: np.ndarray, i: int, random: np.ndarray) -> int:
+    """The entry that a random number falls on, in the row of running sums that begins at i."""
+    u = next_float(random)
     while u >= below[i]:
         i += 1
     return i
-
-
-@numba.njit(cache=True, nogil=True)
-def _doubled(array: np.ndarray) -> np.ndarray:
-    larger = np.empty(2 * len(array), array.dtype)
-    larger[: len(array)] = array
-    return larger

@@ -7,8 +7,9 @@ public domain; this is written from their description.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from recurl.simulation.jit import inlined
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -16,23 +17,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _UNIT = 2.0**-53
 
 
-@numba.njit(cache=True, inline="always")
-def _mix(word: np.uint64) -> np.uint64:
-    word = (word ^ (word >> np.uint64(30))) * _MIX_1
-    word = (word ^ (word >> np.uint64(27))) * _MIX_2
-    return word ^ (word >> np.uint64(31))
-
-
-@numba.njit(cache=True)
-def seed_stream(state: np.ndarray, seed: int, stream: int) -> None:
-    """Set ``state`` (four uint64) to the beginning of stream number ``stream`` of ``seed``."""
-    word = _mix(np.uint64(seed) + _GOLDEN) ^ (np.uint64(stream) * _GOLDEN)
-    for i in range(4):
-        word = word + _GOLDEN
-        state[i] = _mix(word)
-
-
-@numba.njit(cache=True, inline="always")
+@inlined
 def next_word(state: np.ndarray) -> np.uint64:
     """The next 64 random bits."""
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
@@ -49,16 +34,29 @@ def next_word(state: np.ndarray) -> np.uint64:
     return result
 
 
-@numba.njit(cache=True, inline="always")
+@inlined
 def next_float(state: np.ndarray) -> float:
     """A random float in [0, 1)."""
     return float(next_word(state) >> np.uint64(11)) * _UNIT
 
 
-@numba.njit(cache=True, inline="always")
+@inlined
 def next_below(state: np.ndarray, count: int) -> int:
     """A random integer in [0, count)."""
     return int(next_float(state) * count)
+
+
+def _mixed(word: np.ndarray) -> np.ndarray:
+    word = (word ^ (word >> np.uint64(30))) * _MIX_1
+    word = (word ^ (word >> np.uint64(27))) * _MIX_2
+    return word ^ (word >> np.uint64(31))
+
+
+def streams(seed: int, first: int, last: int) -> np.ndarray:
+    """Fresh states for streams number ``first`` to ``last - 1`` of a seed, four words each."""
+    begin = _mixed(np.array([seed], np.uint64) + _GOLDEN)
+    words = begin ^ (np.arange(first, last, dtype=np.uint64) * _GOLDEN)
+    return _mixed(words[:, None] + np.arange(1, 5, dtype=np.uint64) * _GOLDEN)
 
 
 def new_stream(seed: int, stream: int = 0) -> np.ndarray:
@@ -69,6 +67,4 @@ def new_stream(seed: int, stream: int = 0) -> np.ndarray:
         >>> bool((a == b).any())
         False
     """
-    state = np.empty(4, np.uint64)
-    seed_stream(state, seed, stream)
-    return state
+    return streams(seed, stream, stream + 1)[0]

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from recurl.errors import UnknownNameError
 from recurl.model.rmdp import require_model
 from recurl.policy import Policy
+from recurl.policy.outcomes import outcomes_of_policy
 from recurl.simulation.batches import share_out
-from recurl.simulation.chain import Chain, chain_of
-from recurl.simulation.kernel import run_episodes, trace_episode
+from recurl.simulation.kernel import run_episodes
+from recurl.simulation.random import streams
 from recurl.simulation.trace import Trace, trace_of_steps, trace_of_transitions
 from recurl.simulation.walk import Step, Walk
 
@@ -32,7 +33,7 @@ class Simulation:
     """Episodes of a model under a policy.
 
     Attributes:
-        returns: Total reward of each episode.
+        returns: Total reward of each episode, discounted if so asked.
         lengths: Steps of each episode.
         depths: Greatest stack height of each episode; 1 if nothing was called.
         truncated: Whether the step limit cut the episode.
@@ -78,6 +79,7 @@ def simulate(
     *,
     seed: int = 0,
     step_limit: int = 1_000_000,
+    gamma: float = 1.0,
     traces: int = 0,
     threads: int | None = None,
     callback: Callable[[int], None] | None = None,
@@ -95,6 +97,7 @@ def simulate(
         episodes: How many episodes to run.
         seed: Seed of all randomness.
         step_limit: Steps after which an episode is cut and marked as truncated.
+        gamma: Discount: the reward of step t = 0, 1, ... counts gamma to the power t.
         traces: How many of the first episodes to keep in full.
         threads: How many threads to use; all cores if not given.
         callback: Called now and then with the number of episodes done.
@@ -111,25 +114,51 @@ def simulate(
     for name, value in (given | {"threads": threads or 1}).items():
         if not value >= least[name]:
             raise ValueError(f"{name} must be at least {least[name]}, not {value}")
+    if not 0 < gamma <= 1:
+        raise ValueError(f"gamma must be in (0, 1], not {gamma}")
     policy = _policy_of(model, policy)
     if not isinstance(policy, Policy):
-        return _slow(model, policy, episodes, seed=seed, step_limit=step_limit, traces=traces)
+        return _slow(model, policy, episodes, seed, step_limit, gamma, traces)
     if policy.model != model:
         raise ValueError(f"the policy is for another model than {model.name}")
-    chain = chain_of(policy)
-    out = (
-        np.empty(episodes),
-        np.empty(episodes, np.int64),
-        np.empty(episodes, np.int64),
-        np.empty(episodes, np.bool_),
-    )
+    rollout = _Rollout(policy, seed, step_limit, gamma)
+    totals, counts = np.empty(episodes), np.empty((episodes, 3), np.int64)
 
     def batch(begin: int, end: int) -> None:
-        run_episodes(chain, seed, begin, end, step_limit, *out)
+        rollout.run(begin, totals[begin:end], counts[begin:end])
 
     share_out(batch, episodes, threads or os.cpu_count() or 1, callback=callback)
-    kept = (_trace(model, chain, seed, i, step_limit) for i in range(min(traces, episodes)))
-    return Simulation(*out, traces=tuple(kept))
+    lengths, depths, cut = counts.T.copy()
+    kept = (rollout.trace(i, int(lengths[i])) for i in range(min(traces, episodes)))
+    return Simulation(totals, lengths, depths, cut > 0, traces=tuple(kept))
+
+
+class _Rollout:
+    """Episodes of a policy by number, each from its own random stream."""
+
+    def __init__(self, policy: Policy, seed: int, step_limit: int, gamma: float) -> None:
+        outcomes = outcomes_of_policy(policy)
+        self._model, self._transition = policy.model, outcomes.transition
+        self._rows = (outcomes.row_start, outcomes.packed(), outcomes.start, outcomes.start_below)
+        self._seed, self._limit, self._gamma = seed, step_limit, float(gamma)
+
+    def run(
+        self, first: int, totals: np.ndarray, counts: np.ndarray, log: np.ndarray | None = None
+    ) -> None:
+        """Run episodes from a number on, as many as there are totals and counts."""
+        done, stack = 0, np.empty(64, np.int32)
+        log = np.empty(0, np.int32) if log is None else log
+        while done < len(totals):
+            random = streams(self._seed, first + done, first + len(totals))
+            out = (totals[done:], counts[done:], log)
+            done += run_episodes(*self._rows, random, stack, self._limit, self._gamma, *out)
+            stack = np.empty(2 * len(stack), np.int32)
+
+    def trace(self, episode: int, length: int) -> Trace:
+        """An episode in full."""
+        log = np.empty(length, np.int32)
+        self.run(episode, np.empty(1), np.empty((1, 3), np.int64), log)
+        return trace_of_transitions(self._model, self._transition[log].tolist())
 
 
 def _policy_of(model: RMDP, given: Any) -> Policy | Chooser:
@@ -148,19 +177,21 @@ def _policy_of(model: RMDP, given: Any) -> Policy | Chooser:
     )
 
 
-def _trace(model: RMDP, chain: Chain, seed: int, episode: int, step_limit: int) -> Trace:
-    _, outcomes = trace_episode(chain, seed, episode, step_limit)
-    return trace_of_transitions(model, chain.transition[outcomes].tolist())
-
-
 def _slow(
-    model: RMDP, choose: Chooser, episodes: int, *, seed: int, step_limit: int, traces: int
+    model: RMDP,
+    choose: Chooser,
+    episodes: int,
+    seed: int,
+    step_limit: int,
+    gamma: float,
+    traces: int,
 ) -> Simulation:
     runs = [
         _slow_episode(model, choose, np.random.default_rng([seed, i]), step_limit)
         for i in range(episodes)
     ]
-    returns, lengths, depths, truncated, steps = zip(*runs, strict=True)
+    lengths, depths, truncated, steps = zip(*runs, strict=True)
+    returns = [math.fsum(step.reward * gamma**t for t, step in enumerate(run)) for run in steps]
     return Simulation(
         np.array(returns),
         np.array(lengths),
@@ -172,14 +203,14 @@ def _slow(
 
 def _slow_episode(
     model: RMDP, choose: Chooser, random: np.random.Generator, step_limit: int
-) -> tuple[float, int, int, bool, list[Step]]:
+) -> tuple[int, int, bool, list[Step]]:
     walk = Walk(model, random)
     steps: list[Step] = []
     deepest = 1
     while not walk.ended and len(steps) < step_limit:
         steps.append(walk.step(_action_number(walk, choose(walk))))
         deepest = max(deepest, walk.height)
-    return math.fsum(s.reward for s in steps), len(steps), deepest, not walk.ended, steps
+    return len(steps), deepest, not walk.ended, steps
 
 
 def _action_number(walk: Walk, action: int | str) -> int:

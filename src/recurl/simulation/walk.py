@@ -54,7 +54,7 @@ class Walk:
         self.restart()
 
     def restart(self, random: np.random.Generator | None = None) -> int:
-        """Begin anew at a random start; returns the vertex."""
+        """Start again at a random entry; returns the vertex."""
         t = self.model.tables
         if random is not None:
             self.random = random
@@ -90,8 +90,8 @@ class Walk:
         begin, end = int(t.transition_start[row]), int(t.transition_start[row + 1])
         if end - begin == 1:
             return begin
-        inside = np.searchsorted(np.cumsum(t.prob[begin:end]), self.random.random(), side="right")
-        return begin + min(int(inside), end - begin - 1)
+        below = self.model.outcomes.below[begin:end]
+        return begin + int(np.searchsorted(below, self.random.random(), side="right"))
 
     def _move(self, action: int, transition: int) -> Step:
         t = self.model.tables

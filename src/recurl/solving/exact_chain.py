@@ -19,7 +19,7 @@ import numpy as np
 
 from recurl.model.tables import EXITS
 from recurl.policy import RANDOM
-from recurl.simulation.chain import chain_of
+from recurl.policy.outcomes import outcomes_of_policy
 
 if TYPE_CHECKING:
     from recurl.model.tables import Ints
@@ -35,7 +35,7 @@ class ExactRows:
     """The exact probabilities and rewards of the rows of a policy."""
 
     def __init__(self, policy: Policy) -> None:
-        model, chain = policy.model, chain_of(policy)
+        model, chain = policy.model, outcomes_of_policy(policy)
         actions = np.diff(model.tables.action_start)[policy.slot_vertex]
         count = np.where(policy.actions == RANDOM, actions, 1)
         self._exact, self._transition = model.exact, chain.transition

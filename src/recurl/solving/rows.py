@@ -15,7 +15,7 @@ import numpy.typing as npt
 from recurl.model.tables import CALLS, EXITS, STEP, Bytes, Floats, Ints, runs
 from recurl.model.tables import Mask as Mask
 from recurl.policy import RANDOM
-from recurl.simulation.chain import chain_of
+from recurl.policy.outcomes import outcomes_of_policy
 
 if TYPE_CHECKING:
     from recurl.model.tables import Tables
@@ -88,7 +88,7 @@ def rows_of_model(tables: Tables) -> Rows:
 
 def rows_of_policy(policy: Policy) -> Rows:
     """The one row per place that a policy leaves; places are slots of the policy."""
-    t, chain = policy.model.tables, chain_of(policy)
+    t, chain = policy.model.tables, outcomes_of_policy(policy)
     i = chain.transition
     filled = np.diff(chain.row_start) > 0
     action_start = np.concatenate([[0], np.cumsum(filled)]).astype(np.int32)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recurl.model.tables import CALLS, EXITS, STEP
-from recurl.simulation.chain import chain_of
+from recurl.policy.outcomes import outcomes_of_policy
 from recurl.solving.rows import rows_of_policy
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def influence(policy: Policy, discount: float = 1.0) -> Floats:
         >>> round(float(g[0] - g[1]))
         16
     """
-    rows, chain = rows_of_policy(policy), chain_of(policy)
+    rows, chain = rows_of_policy(policy), outcomes_of_policy(policy)
     place, calls = rows.row_place, _calls(rows)
     p, x = _forward(rows, calls, discount)
     wx, wp = _backward(rows, calls, p, x, discount)

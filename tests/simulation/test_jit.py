@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import recurl.learn
-from recurl.learn.jit import OPTIONS, compiled, inlined
+from recurl.simulation.jit import OPTIONS, compiled, inlined
 
 KERNELS = [m.name for m in pkgutil.iter_modules(recurl.learn.__path__) if "kernel" in m.name]
 

@@ -1,4 +1,4 @@
-"""How the kernels of this room are compiled."""
+"""How kernels are compiled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function without reference counting.
+    """Compile a function that Python calls, without reference counting.
 
     Kernels read arrays out of named tuples at every step. Counting references there costs ten times
     the step itself, for nothing: the caller holds the tuples. In return, kernels must not allocate
@@ -22,7 +22,14 @@ def compiled(function: Function) -> Function:
     return made
 
 
+def inner(function: Function) -> Function:
+    """Compile a function that only kernels call: without the code that Python would need."""
+    bare: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    made: Function = numba.njit(**OPTIONS, **bare)(function)
+    return made
+
+
 def inlined(function: Function) -> Function:
-    """The same, but pasted into its callers, so that it may return arrays."""
+    """Paste a function into the kernels that call it, so that it may return arrays."""
     made: Function = numba.njit(inline="always", **OPTIONS)(function)
     return made

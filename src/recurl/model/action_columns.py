@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from recurl.model.spec import ActionSpec, Number
 
 
-class Rows:
+class ActionColumns:
     """The actions of a model, one after the other, and their transitions.
 
     Args:
