@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given
@@ -76,9 +76,42 @@ def test_overlaps_are_found_exactly(first: Guard, second: Guard) -> None:
     assert found is None or (first.holds(found) and second.holds(found))
 
 
-def test_exclusive_labels_and_too_many_labels() -> None:
+@given(GUARDS, GUARDS)
+def test_overlaps_with_exclusive_labels_are_found_exactly(first: Guard, second: Guard) -> None:
+    labels = sorted(first.labels | second.labels)
+    groups = [set(labels[:2]), set(labels[1:3])]
+    found = overlap(first, second, groups)
+    cases = [
+        {label for label, on in zip(labels, bits, strict=True) if on}
+        for bits in product([0, 1], repeat=len(labels))
+    ]
+    allowed = [case for case in cases if all(len(case & group) < 2 for group in groups)]
+    assert (found is None) == (not any(first.holds(c) and second.holds(c) for c in allowed))
+    assert found is None or found in [c for c in allowed if first.holds(c) and second.holds(c)]
+
+
+def test_exclusive_labels_do_not_overlap() -> None:
     assert overlap(parse_guard("a"), parse_guard("b")) == {"a", "b"}
     assert overlap(parse_guard("a"), parse_guard("b"), ["ab"]) is None
-    wide = parse_guard(" & ".join(f"x{i}" for i in range(21)))
-    with pytest.raises(ValueError, match="more than 20 labels"):
-        overlap(wide, parse_guard("a"))
+    assert overlap(parse_guard("''"), parse_guard("a | b")) in ({"", "a"}, {"", "b"})
+
+
+def test_guards_with_many_labels_are_compared() -> None:
+    names = [f"x{i}" for i in range(200)]
+    none, some = parse_guard(" & !".join(["True", *names])), parse_guard(" | ".join(names))
+    assert overlap(none, some) is None
+    chain = parse_guard(" & ".join(f"(!{a} | {b})" for a, b in pairwise(names)))
+    assert overlap(chain, parse_guard("x0 & !x199")) is None
+    assert overlap(chain, parse_guard("x0")) == set(names)
+
+
+def test_guards_that_would_take_too_long_are_refused() -> None:
+    def odd(labels: list[str]) -> str:
+        if len(labels) == 1:
+            return labels[0]
+        a, b = odd(labels[: len(labels) // 2]), odd(labels[len(labels) // 2 :])
+        return f"({a} & !{b} | !{a} & {b})"
+
+    text = odd([f"x{i}" for i in range(16)])
+    with pytest.raises(ValueError, match="too complex to be compared"):
+        overlap(parse_guard(text), parse_guard(f"!{text}"))

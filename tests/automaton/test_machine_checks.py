@@ -21,6 +21,11 @@ GOOD = [rule("p", "a", "p", push="A _"), rule("p", "b", "p", top="A", push="")]
             "overlap: both hold with a, b",
         ),
         ([rule("p", "a", "p", choice="c"), rule("p", "b", "p")], {}, "overlap"),
+        (
+            [rule("p", None, "p"), rule("p", None, "p", push="A _")],
+            {"first_match": True},
+            "decides",
+        ),
         ([rule("p", "a", "p", choice="c"), rule("p", "a & b", "p", choice="c")], {}, "overlap"),
         ([rule("p", "a", "p", push="")], {}, "pops from the bottom"),
         ([rule("p", "a", "p", top="bottom", push="A")], {}, "takes the bottom away"),
@@ -52,6 +57,8 @@ def test_a_bad_machine_is_refused(rules: Any, settings: dict[str, Any], message:
         ([rule("p", "a", "p", top="A"), rule("p", "a", "p", top="bottom", push="A _")], {}),
         ([rule("p", None, "p", choice="x"), rule("p", None, "p", push="A _", choice="y")], {}),
         ([rule("p", "a", "end", push="")], {"final": "end"}),
+        ([rule("p", "a", "p"), rule("p", "a | b", "p", push="A _")], {"first_match": True}),
+        ([rule("p", "a", "p", top="A"), rule("p", "b", "p", push="A _")], {"first_match": True}),
     ],
 )
 def test_a_good_machine_is_not(rules: Any, settings: dict[str, Any]) -> None:

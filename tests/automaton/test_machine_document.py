@@ -44,6 +44,15 @@ def test_a_document_is_the_same_as_python() -> None:
     assert (machine.labels, machine.otherwise) == (("a", "b", "c"), "stop")
 
 
+def test_guards_may_overlap_if_the_first_applies() -> None:
+    text = TEXT.replace("  exclusive: [[a, b, c]]\n", "")
+    with pytest.raises(DocumentError, match="overlap"):
+        read(text)
+    machine = read(text.replace("otherwise: stop", "first_match: true"))
+    assert machine is not None
+    assert machine.first_match
+
+
 def test_a_grammar_makes_a_machine() -> None:
     machine = read("machine: {grammar: \"S -> 'a' S 'b' | 'c'\", accept: 2, end: stop}")
     assert machine is not None
@@ -60,6 +69,7 @@ def test_a_grammar_makes_a_machine() -> None:
         ("read: b", "read: z", "line 12: .*there is no label 'z'"),
         ("reward: 1/3", "reward: lots", "line 13: .*finite decimal"),
         ("otherwise: stop", "otherwise: [stop]", "line 9: .*is a list, not text"),
+        ("otherwise: stop", "first_match: perhaps", "line 9: .*neither true nor false"),
     ],
 )
 def test_problems_have_lines(old: str, new: str, message: str) -> None:

@@ -65,6 +65,17 @@ def test_labels_that_no_rule_reads() -> None:
     assert other.read(0, 0, "", {"a"}).reward == 0
 
 
+def test_the_first_of_several_rules_applies_if_asked_for() -> None:
+    rules = [
+        rule("p", "else", "p", reward=3),
+        rule("p", "a", "p", reward=1),
+        rule("p", "a | b", "p", reward=2, push="A _"),
+    ]
+    moves = Moves(Machine("m", rules, first_match=True))
+    rewards = [moves.read(0, 0, "", labels).reward for labels in ("a", "ab", "b", "")]
+    assert rewards == [1, 1, 2, 3]
+
+
 def test_two_rules_that_fit_are_refused_even_if_declared_exclusive() -> None:
     m = Moves(Machine("m", [rule("p", "a", "p"), rule("p", "b", "p", push="A _")],
                       exclusive=["ab"]))  # fmt: skip

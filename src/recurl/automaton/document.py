@@ -193,12 +193,11 @@ def _grid(pieces: Pieces, tree: Tree, name: str) -> LabelledMDP | None:
         return None
     text = {
         key: pieces.text(fields.pop(key), (*path, key))
-        for key in ("map", "slip", "breakdown", "step_reward", "ends", "sideways")
+        for key in ("map", "slip", "breakdown", "step_reward", "ends")
         if key in fields
     }
-    layout, sideways = text.pop("map"), text.pop("sideways", "true").lower()
-    if sideways not in ("true", "false"):
-        pieces.report.add((*path, "sideways"), "is neither true nor false", "write one of them")
+    layout = text.pop("map")
+    sideways = pieces.truth(fields.pop("sideways", "true"), (*path, "sideways"))
     start = fields.pop("start", None)
     first = _start(pieces, start) if isinstance(start, dict) else start
     tables = {key: pieces.texts(value, (*path, key)) for key, value in fields.items()}
@@ -209,7 +208,7 @@ def _grid(pieces: Pieces, tree: Tree, name: str) -> LabelledMDP | None:
             layout,
             name,
             start=first,
-            sideways=sideways == "true",
+            sideways=sideways,
             **text,  # type: ignore[arg-type]
             **tables,  # type: ignore[arg-type]
         )

@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"\s*(?:([!&|()])|'([^']*)'|\"([^\"]*)\"|([^\s!&|()'\"]+))")
 _WORDS = {"and": "&", "or": "|", "not": "!"}
 _CONSTANTS = {"True": True, "true": True, "False": False, "false": False}
 _DEEPEST = 100
-_MOST_LABELS = 20
+_MOST_DECISIONS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def overlap(
         exclusive: Groups of labels of which at most one is true at a time.
 
     Raises:
-        ValueError: The guards have too many labels for all cases to be checked.
+        ValueError: The search for such labels takes too long.
 
     Example:
         >>> sorted(overlap(parse_guard("a"), parse_guard("!b")))
@@ -183,25 +183,80 @@ def overlap(
         >>> overlap(parse_guard("a"), parse_guard("b"), [("a", "b")]) is None
         True
     """
-    labels = sorted(first.labels | second.labels)
-    if len(labels) > _MOST_LABELS:
-        raise ValueError(f"{first} and {second} have more than {_MOST_LABELS} labels together")
     groups = [frozenset(group) for group in exclusive]
-    for case in _cases(labels, groups):
-        if first.holds(case) and second.holds(case):
-            return case
-    return None
+    pending = [(_joined("and", [_normal(first), _normal(second)]), frozenset[str]())]
+    for _ in range(_MOST_DECISIONS):
+        if not pending:
+            return None
+        guard, true = pending.pop()
+        if guard.kind != "constant":
+            pending += [_decide(guard, true, values, groups) for values in _branches(guard)]
+        elif guard.value:
+            return true
+    raise ValueError(f"{first} and {second} are too complex to be compared")
 
 
-def _cases(labels: list[str], groups: list[frozenset[str]]) -> Iterable[frozenset[str]]:
-    """All sets of labels that no exclusive group forbids, the smaller ones of a branch first."""
-    pending: list[tuple[int, frozenset[str]]] = [(0, frozenset())]
-    while pending:
-        index, chosen = pending.pop()
-        if index == len(labels):
-            yield chosen
-            continue
-        label = labels[index]
-        if not any(label in group and group & chosen for group in groups):
-            pending.append((index + 1, chosen | {label}))
-        pending.append((index + 1, chosen))
+Values = list[tuple[str, bool]]
+
+
+def _branches(guard: Guard) -> list[Values]:
+    """Values of labels, one of which must hold: those of literals if there are any."""
+    parts = guard.parts if guard.kind == "and" else (guard,)
+    literals = [_literal(part) for part in parts if part.kind in ("label", "not")]
+    if literals:
+        return [literals]
+    while guard.kind in ("and", "or"):
+        guard = min(guard.parts, key=lambda part: len(part.parts))
+    label, _ = _literal(guard)
+    return [[(label, True)], [(label, False)]]
+
+
+def _literal(guard: Guard) -> tuple[str, bool]:
+    """A label and the value for which a literal holds."""
+    return (guard.label, True) if guard.kind == "label" else (guard.parts[0].label, False)
+
+
+def _decide(
+    guard: Guard, true: frozenset[str], values: Values, exclusive: list[frozenset[str]]
+) -> tuple[Guard, frozenset[str]]:
+    """A guard after some labels were decided, and the labels that are true by then."""
+    new = {label for label, value in values if value}
+    if any(len(new & group) > 1 for group in exclusive):
+        return Guard("constant", value=False), true
+    others = {other for group in exclusive if new & group for other in group}
+    return _simplified(guard, {**dict.fromkeys(others, False), **dict(values)}), true | new
+
+
+def _normal(guard: Guard, negated: bool = False) -> Guard:
+    """The guard, or its negation, with negations at labels only."""
+    if guard.kind == "label":
+        return Guard("not", parts=(guard,)) if negated else guard
+    if guard.kind == "constant":
+        return Guard("constant", value=guard.value != negated)
+    if guard.kind == "not":
+        return _normal(guard.parts[0], not negated)
+    kind = guard.kind if not negated else "or" if guard.kind == "and" else "and"
+    return _joined(kind, [_normal(part, negated) for part in guard.parts])
+
+
+def _joined(kind: str, parts: Iterable[Guard]) -> Guard:
+    """A conjunction or disjunction, simplified where parts are constant."""
+    kept: list[Guard] = []
+    for part in parts:
+        if part.kind != "constant":
+            kept += part.parts if part.kind == kind else [part]
+        elif part.value != (kind == "and"):
+            return part
+    if len(kept) < 2:
+        return kept[0] if kept else Guard("constant", value=kind == "and")
+    return Guard(kind, parts=tuple(kept))
+
+
+def _simplified(guard: Guard, values: dict[str, bool]) -> Guard:
+    """A guard in normal form, given the truth of some labels."""
+    if guard.kind == "label":
+        return guard if (v := values.get(guard.label)) is None else Guard("constant", value=v)
+    if guard.kind == "not":
+        inner = _simplified(guard.parts[0], values)
+        return Guard("constant", value=not inner.value) if inner.kind == "constant" else guard
+    return _joined(guard.kind, [_simplified(part, values) for part in guard.parts])

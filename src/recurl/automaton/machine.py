@@ -104,7 +104,8 @@ class Machine:
     ends in a final state. The last symbol of the first stack is the bottom, and stays.
 
     Where several rules fit, they must carry names (``choice``), and the agent picks one together
-    with its action. Epsilon moves are actions of the agent's own.
+    with its action; or the machine takes the first of them (``first_match``). Epsilon moves are
+    actions of the agent's own.
 
     Args:
         name: Name of the machine.
@@ -116,6 +117,7 @@ class Machine:
         exclusive: Groups of labels of which at most one is true at a time.
         otherwise: What labels do that no rule reads: ``"stay"`` ignores them, ``"stop"`` ends the
             run.
+        first_match: Whether guards may overlap: of the rules whose guards hold, the first applies.
 
     Raises:
         ModelError: With everything that is wrong: overlapping guards, rules between which nothing
@@ -145,6 +147,7 @@ class Machine:
         labels: Iterable[str] | None = None,
         exclusive: Iterable[Iterable[str]] = (),
         otherwise: str = "stay",
+        first_match: bool = False,
     ) -> None:
         self.name, self.rules = name, tuple(rules)
         self.start = start if start is not None else self.rules[0].source if self.rules else ""
@@ -152,7 +155,7 @@ class Machine:
         self.final = (final,) if isinstance(final, str) else tuple(final)
         self.declared = None if labels is None else tuple(labels)
         self.exclusive = tuple(tuple(group) for group in exclusive)
-        self.otherwise = otherwise
+        self.otherwise, self.first_match = otherwise, first_match
         report = Report(f"machine {name}: ")
         check_machine(self, report)
         report.raise_any()

@@ -92,6 +92,8 @@ def _check_determinism(machine: Machine, report: Report) -> None:
     for i, j in sorted(_meeting(machine.rules)):
         first, second = machine.rules[i], machine.rules[j]
         both_read = first.guard is not None and second.guard is not None
+        if both_read and machine.first_match:
+            continue
         names = (first.choice, second.choice)
         unnamed = names[0] == names[1] or (both_read and "" in names)
         if unnamed and _alike(first, second):
@@ -126,10 +128,13 @@ def _check_pair(
     try:
         case = overlap(first.guard, second.guard, machine.exclusive)
     except ValueError as error:
-        report.add(path, str(error), "use fewer labels, or `else`")
+        report.add(path, str(error), "use simpler guards, `else`, or `first_match`")
         return
     if case is not None:
         labels = ", ".join(sorted(case)) or "no label"
         message = f"the guards of {first} and {second} overlap: both hold with {labels}"
-        fix = "make them exclude each other, list exclusive labels, or give each a `choice`"
+        fix = (
+            "make them exclude each other, list `exclusive` labels, give each a `choice`, or let "
+            "the first apply with `first_match`"
+        )
         report.add(path, message, fix)

@@ -8,6 +8,7 @@ machine:
   labels: [a, b]            # else those that the rules read
   exclusive: [[a, b]]       # at most one of each group is true at a time
   otherwise: stay           # or stop: what labels do that no rule reads
+  first_match: false        # or true: guards may overlap, and the first that holds applies
   rules:
     - {from: up, read: a, push: A _}
     - {from: up, to: done, read: b, top: A, push: "", reward: 1}
@@ -28,7 +29,9 @@ from recurl.model.document.pieces import Pieces
 from recurl.model.document.tree import Tree
 from recurl.model.report import Path, Report
 
-KEYS = ("name", "start", "stack", "final", "labels", "exclusive", "otherwise", "rules")
+KEYS = (
+    "name", "start", "stack", "final", "labels", "exclusive", "otherwise", "first_match", "rules",
+)  # fmt: skip
 RULE_KEYS = ("from", "read", "top", "to", "push", "reward", "choice")
 GRAMMAR_KEYS = ("name", "start", "terminals", "grammar")
 READING_KEYS = ("end", "accept", "reject", "conflicts", "method")
@@ -49,11 +52,20 @@ def read_machine(tree: Tree, pieces: Pieces, path: Path) -> Machine | None:
     start = pieces.text(fields["start"], (*path, "start")) if "start" in fields else None
     exclusive = [pieces.words(g, (*path, "exclusive", i)) for i, g in enumerate(groups)]
     name = pieces.text(fields.get("name", "machine"), (*path, "name"))
+    first_match = pieces.truth(fields.get("first_match", "false"), (*path, "first_match"))
     if pieces.report.problems:
         return None
     found = [r for r in rules if r is not None]
     try:
-        return Machine(name, found, start, exclusive=exclusive, **words, **text)  # type: ignore[arg-type]
+        return Machine(
+            name,
+            found,
+            start,
+            exclusive=exclusive,
+            first_match=first_match,
+            **words,  # type: ignore[arg-type]
+            **text,
+        )
     except ModelError as error:
         for problem in error.problems:
             pieces.report.add((*path, *problem.path), problem.message, problem.fix)

@@ -122,7 +122,7 @@ class Moves:
         ]
         fitting = [rule for rule in rules if not rule.otherwise and _holds(rule, labels)]
         fitting = fitting or [rule for rule in rules if rule.otherwise]
-        if len(fitting) > 1:
+        if len(fitting) > 1 and not self.machine.first_match:
             both = " and ".join(map(str, fitting[:2]))
             raise ValueError(f"both {both} fit the labels {', '.join(sorted(labels)) or 'none'}")
         if fitting:

@@ -7,14 +7,16 @@
 (0, 2, 'b', ConstantRewardFunction(1))
 ```
 
-The files were made to be run as code; here they are read by a few patterns, and nothing runs.
+The files were made to be run as code; here they are read by a few patterns, and nothing runs. As in
+published implementations, the first tuple of a state whose guard holds applies, and labels that no
+tuple of a state reads end the run without a reward.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from recurl.automaton.guards import parse_guard
 from recurl.automaton.machine import Machine, Rule, rule
@@ -31,25 +33,41 @@ _RULE = re.compile(
 )
 
 
-def load_reward_machine(path: str | os.PathLike[str]) -> Machine:
+def load_reward_machine(
+    path: str | os.PathLike[str], *, exclusive: Iterable[Iterable[str]] | None = None
+) -> Machine:
     """Read a reward machine from a file in the published text format.
+
+    Args:
+        path: The file.
+        exclusive: See `read_reward_machine`.
 
     Raises:
         DocumentError: With all problems and their lines.
     """
     file = os.fspath(path)
-    return read_reward_machine(read_text(file), os.path.splitext(os.path.basename(file))[0], file)
+    name = os.path.splitext(os.path.basename(file))[0]
+    return read_reward_machine(read_text(file), name, file, exclusive=exclusive)
 
 
-def read_reward_machine(text: str, name: str = "machine", file: str = "<text>") -> Machine:
+def read_reward_machine(
+    text: str,
+    name: str = "machine",
+    file: str = "<text>",
+    *,
+    exclusive: Iterable[Iterable[str]] | None = None,
+) -> Machine:
     """Read a reward machine from a text in the published format.
-
-    As published, labels that no tuple of a state reads end the run without a reward.
 
     Args:
         text: The text.
         name: Name of the machine.
         file: What errors call the text.
+        exclusive: Groups of labels of which at most one is true at a time. If they are given, no
+            two guards of a state may overlap; else the first that holds applies.
+
+    Raises:
+        DocumentError: With all problems and their lines; rewards must be numbers.
 
     Example:
         >>> read_reward_machine('''0
@@ -76,6 +94,8 @@ def read_reward_machine(text: str, name: str = "machine", file: str = "<text>") 
             first[1],
             final=[state for state in finals if state in used],
             otherwise="stop",
+            exclusive=exclusive or (),
+            first_match=exclusive is None,
         )
     except ModelError as error:
         numbers = [line for _, line in rules]

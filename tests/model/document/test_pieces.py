@@ -11,6 +11,9 @@ def test_pieces_are_read() -> None:
     assert pieces.words("x y", ()) == pieces.words(["x", "y"], ()) == ["x", "y"]
     assert pieces.texts({"a": "b", "c": 1}, ()) == {"a": "b", "c": "1"}
     assert pieces.list(["a", {}], ()) == ["a", {}]
+    assert pieces.truth("true", ())
+    assert pieces.truth(True, ())
+    assert not pieces.truth("False", ())
     assert not pieces.report.problems
 
 
@@ -18,12 +21,14 @@ def test_what_does_not_fit_is_reported() -> None:
     pieces = Pieces(Report())
     assert pieces.fields({"a": "1", "xyz": "2"}, (), ("a",)) == {"a": "1"}
     assert pieces.text([], ("t",)) == "unreadable"
+    assert pieces.truth("perhaps", ("p",)) is False
     assert pieces.mapping([], ("m",)) == {}
     assert pieces.list({}, ("l",)) == []
     assert pieces.names({}, ("n",)) == pieces.words({}, ("w",)) == []
     assert [str(problem).partition(" (")[0] for problem in pieces.report.problems] == [
         "xyz: there is no such key here",
         "t: is a list, not text",
+        "p: is neither true nor false",
         "m: is a list, not a mapping",
         "l: is a mapping, not a list",
         "n: is a mapping, not a list of names",

@@ -65,6 +65,13 @@ class Pieces:
         )
         return "unreadable"
 
+    def truth(self, tree: Tree, path: Path) -> bool:
+        """True or false."""
+        value = str(tree).lower()
+        if value not in ("true", "false"):
+            self.report.add(path, "is neither true nor false", "write one of them")
+        return value == "true"
+
     def texts(self, tree: Tree, path: Path) -> dict[str, str]:
         """A mapping of texts."""
         pairs = self.mapping(tree, path)
