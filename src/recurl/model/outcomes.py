@@ -25,7 +25,7 @@ PACKED = np.dtype(
 
 
 class Outcomes(NamedTuple):
-    """What can happen, row by row.
+    """The outcomes of each row, in compressed rows.
 
     Attributes:
         row_start: First outcome of each row. ``[rows + 1]``

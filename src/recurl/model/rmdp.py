@@ -237,7 +237,7 @@ class RMDP:
 
     @cached_property
     def outcomes(self) -> Outcomes:
-        """What every action can lead to, in the form that loops draw from."""
+        """The outcomes of every action, in the form that loops draw from."""
         return outcomes_of_model(self.tables)
 
     @cached_property
