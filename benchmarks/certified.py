@@ -12,6 +12,8 @@ import sys
 import time
 from collections.abc import Iterator
 
+import msgspec
+
 import recurl
 
 
@@ -44,16 +46,18 @@ def row(name: str, model: recurl.RMDP, epsilon: float, asked: str = "") -> None:
     began = time.perf_counter()
     recurl.verify(model, certificate)
     checking = time.perf_counter() - began
+    kilobytes = len(msgspec.json.encode(certificate)) / 1e3
     steps = recurl.analyse(model).bound
     print(
         f"{name:34} {epsilon:7.0e} {solution.gap:8.1e} {seconds:8.3f} {making:8.3f} "
-        f"{checking:8.3f} {steps:8.0f}  {asked}",
+        f"{checking:8.3f} {kilobytes:8.0f} {steps:8.0f}  {asked}",
         flush=True,
     )
 
 
 def head() -> None:
-    columns = " ".join(f"{name:>8}" for name in ("gap", "solve", "certify", "verify", "steps"))
+    names = ("gap", "solve", "certify", "verify", "kB", "steps")
+    columns = " ".join(f"{name:>8}" for name in names)
     print(f"{'model':34} {'epsilon':>7} {columns}")
 
 

@@ -184,3 +184,13 @@ def test_number_text_is_what_it_is_read_from() -> None:
     assert [number_text(x) for x in (0.1, 3, Fraction(1, 3), Decimal("1.50"), " 2 ")] == [
         "0.1", "3", "1/3", "1.50", "2",
     ]  # fmt: skip
+
+
+def test_nearest_floats_of_exact_numbers() -> None:
+    floats = np.array([1.0]), np.array([0.3, 0.7, 0.1, 0.2, 0.7]), np.ones(5), np.array([0, 2, 5])
+    written = ExactNumbers(["1"], ["0.3", "0.7", 0.1, "1/3", "17/30"], [1] * 5, floats=floats)
+    binary = ExactNumbers(None, None, None, floats=floats)
+    for numbers in (written, binary):
+        prob, reward = numbers.nearest()
+        assert prob.tolist() == [float(numbers.prob(i)) for i in range(5)]
+        assert reward.tolist() == [1.0] * 5

@@ -8,6 +8,7 @@ floats themselves, and the rounding residue of each distribution belongs to its 
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -272,6 +273,20 @@ class ExactNumbers:
         if self._reward is not None:
             return exact(self._reward[transition])
         return Fraction(float(self._floats[2][transition]))
+
+    def nearest(self) -> tuple[np.ndarray, np.ndarray]:
+        """The floats nearest to the exact probabilities and rewards of all transitions."""
+        import numpy as np
+
+        _, prob, reward, begins = self._floats
+        if self._prob is not None and self._reward is not None:
+            known = {x: float(exact(x)) for x in {*self._prob, *self._reward}}
+            prob, reward = (np.array([known[x] for x in row]) for row in (self._prob, self._reward))
+            return prob, reward
+        prob = prob.copy()
+        for first, last in itertools.pairwise(begins.tolist()):
+            prob[last - 1] = math.fsum([1.0, *(-prob[first : last - 1]).tolist()])
+        return prob, reward
 
     def start(self, entry: int) -> Fraction:
         """Exact probability that a run starts at an entry of the start component."""

@@ -1,7 +1,8 @@
 """The independent checker of certificates: exact arithmetic, nothing from the solvers.
 
 Every number of a certificate is a binary float, hence a whole number of units 2**-K for one K; the
-model's own numbers are fractions. All inequalities are checked in whole numbers, after scaling.
+model's own numbers are fractions. Inequalities are checked in whole numbers, after scaling, unless
+rounded arithmetic proves them with room to spare (see `recurl.verification.rounded`).
 With F the operator of the optimality equations, U >= F(U) and L <= F(L) imply that the optimum
 lies between L and U *on a proper model*, and the step bounds d prove that the model is proper.
 The proofs are in docs/solving.md.
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from recurl.errors import CertificateError
 from recurl.model.certificate_form import check_form, numbers
 from recurl.model.tables import CALL, EXIT
+from recurl.verification.rounded import Rounded, binary_places
 
 if TYPE_CHECKING:
     from recurl.model.certificate import Certificate, Piece, Point
@@ -105,8 +107,12 @@ class _Checker:
 
     def verdict(self) -> Verdict:
         check_form(self.model, self.given)
-        self.unit = 1 << max((_binary_places(x) for x in numbers(self.given)), default=0)
+        self.unit = 1 << binary_places(numbers(self.given))
         self.rows: dict[int, _Row] = {}
+        rounded = Rounded(self.model, self.given, self.sign)
+        self.proved_steps = rounded.steps()
+        self.proved_points = rounded.points(self.given.points)
+        self.proved_pieces = rounded.pieces(self.given.pieces)
         self._check_reach()
         self._check_steps()
         for i, point in enumerate(self.given.points):
@@ -124,7 +130,7 @@ class _Checker:
             self.given.lower,
             self.given.upper,
             self._start_steps(),
-            self.checked,
+            self.checked + rounded.proved,
             self.given.objective,
             self.given.rewards,
             self._worth_by_name(),
@@ -172,6 +178,11 @@ class _Checker:
     def _actions(self, vertex: int) -> range:
         start = self.tables.action_start
         return range(int(start[vertex]), int(start[vertex + 1]))
+
+    def _calls(self, component: int) -> list[int]:
+        """The call ports of a component."""
+        first, last = (int(v) for v in self.tables.component_start[component : component + 2])
+        return [v for v in range(first, last) if self.tables.vertex_kind[v] == CALL]
 
     def _name(self, vertex: int) -> str:
         return self.model.vertex_name(vertex)
@@ -227,7 +238,8 @@ class _Checker:
             name = self.model.names.components[c]
             self._require(min(exits) == 0, f"steps: an exit at 0 in {name}")
             for v in range(int(t.component_start[c]), int(t.component_start[c + 1])):
-                self._check_steps_at(v, d, exits)
+                if not self.proved_steps[v]:
+                    self._check_steps_at(v, d, exits)
 
     def _check_steps_at(self, v: int, d: list[int], exits: list[int]) -> None:
         place = f"steps at {self._name(v)}"
@@ -245,16 +257,20 @@ class _Checker:
     # Points: w >= F(w) at every stored vector of exit values
 
     def _check_point(self, i: int, point: Point) -> None:
-        first = int(self.tables.component_start[point.component])
+        first, proved = int(self.tables.component_start[point.component]), self.proved_points[i]
+        if proved.all():
+            return
         w = {first + k: self._whole(x) for k, x in enumerate(point.values)}
-        mixes = iter(point.calls)
+        mixes = dict(zip(self._calls(point.component), point.calls, strict=True))
         for v, value in w.items():
+            if proved[v - first]:
+                continue
             place = f"point {i} at {self._name(v)}"
             if self.tables.vertex_kind[v] == CALL:
                 _, ret, _, count = self._ports(v)
                 outside = [Fraction(w[ret + k], self.unit) for k in range(count)]
                 entry = int(self.tables.vertex_port[v])
-                above = self._mixed(next(mixes), entry, outside, place)
+                above = self._mixed(mixes[v], entry, outside, place)
                 self._require(Fraction(value, self.unit) >= above, place)
             for action in self._actions(v):
                 row = self._row(action)
@@ -291,10 +307,15 @@ class _Checker:
     def _check_piece(self, i: int, piece: Piece) -> None:
         t = self.tables
         first, exits = int(t.component_start[piece.component]), int(t.n_exits[piece.component])
+        proved = self.proved_pieces[i]
+        if proved.all():
+            return
         reward = {first + k: self._whole(x) for k, x in enumerate(piece.rewards)}
         weight = {v: self._weights(piece, v - first) for v in reward}
-        calls = iter(piece.calls)
+        calls = dict(zip(self._calls(piece.component), piece.calls, strict=True))
         for v in reward:
+            if proved[v - first]:
+                continue
             place = f"piece {i} at {self._name(v)}"
             self._require(min(weight[v]) >= 0 and sum(weight[v]) <= self.unit, place)
             if t.vertex_kind[v] == EXIT:
@@ -302,7 +323,7 @@ class _Checker:
                 fits = all(w <= (self.unit if k == own else 0) for k, w in enumerate(weight[v]))
                 self._require(reward[v] <= 0 and fits, place)
             elif t.vertex_kind[v] == CALL:
-                self._check_piece_call(v, self.given.pieces[next(calls)], reward, weight, place)
+                self._check_piece_call(v, self.given.pieces[calls[v]], reward, weight, place)
             else:
                 row = self._row(self._actions(v)[piece.actions[v - first]])
                 after = row.reward * self.unit + sum(p * reward[q] for p, q in row.edges)
@@ -353,8 +374,3 @@ class _Checker:
         return float(
             sum(self.model.exact.start(e) * Fraction(self.given.steps[first + e]) for e in entries)
         )
-
-
-def _binary_places(number: float) -> int:
-    """Digits after the binary point."""
-    return float(number).as_integer_ratio()[1].bit_length() - 1
