@@ -11,7 +11,7 @@ from tests.policy.some import random_policy, situations
 import recurl
 from recurl.errors import LimitError
 from recurl.policy import Policy
-from recurl.policy.reached import Reached
+from recurl.policy.reached import Reached, Search
 
 
 @given(models(), st.integers(0, 2**32 - 1))
@@ -60,3 +60,40 @@ def test_the_search_is_given_up_beyond_a_limit() -> None:
     policy = Policy.uniform(recurl.zoo.spelunking())
     with pytest.raises(LimitError, match="more than 100 places"):
         Reached(policy, most=100)
+
+
+def test_a_call_goes_on_only_behind_exits_of_its_entry() -> None:
+    # Entry 0 calls entry 10, entry 1 calls entry 20; 10 leaves by 1, 20 by 2.
+    calls = {0: (10, 100), 1: (20, 200)}
+    leaves = {11: 1, 20: 2, 101: 5, 202: 6}
+    search = Search()
+    for entry in (0, 1):
+        search.enter(entry)
+    for place in search.places():
+        node = search.node[place]
+        if node in calls:
+            entry, back = calls[node]
+            search.call(place, entry, back.__add__)
+        elif node in leaves:
+            search.leave(place, leaves[node])
+        else:
+            search.visit(search.frame[place], node + 1)
+    exits = {search.entry[frame]: list(found) for frame, found in enumerate(search.exits)}
+    assert exits == {0: [5], 1: [6], 10: [1], 20: [2]}
+    assert [n for f, n in zip(search.frame, search.node, strict=True) if f == 0] == [0, 101]
+
+
+def test_recursion_feeds_its_own_exits() -> None:
+    # 0 calls itself, or leaves by 0; behind exit k < 3 it leaves by k + 1.
+    search = Search()
+    search.enter(0)
+    for place in search.places():
+        node = search.node[place]
+        if node == 0:
+            search.visit(0, 1)
+            search.leave(place, 0)
+        elif node == 1:
+            search.call(place, 0, (10).__add__)
+        else:
+            search.leave(place, min(node - 10 + 1, 3))
+    assert list(search.exits[0]) == [0, 1, 2, 3]

@@ -12,7 +12,7 @@ from recurl.automaton.expansion import Expansion, Steps
 from recurl.automaton.mdp import Ints
 from recurl.automaton.moves import CALLS, ENDS, LEAVES, STAYS
 from recurl.automaton.product_names import names_of
-from recurl.automaton.saturation import Box, Reached
+from recurl.automaton.saturation import Box, Saturation
 from recurl.model.numbers import ExactNumbers, shortest_text
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import Floats, Layout, Tables
@@ -46,7 +46,7 @@ class Plan:
     number: dict[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, expansion: Expansion, reached: Reached) -> Plan:
+    def of(cls, expansion: Expansion, reached: Saturation) -> Plan:
         """The plan of what was reached."""
         components = sorted(reached.entries)
         number = {string: c for c, string in enumerate(components)}
@@ -106,7 +106,7 @@ def _sorted(keys: set[int]) -> Ints:
     return np.array(sorted(keys), np.int64)
 
 
-def _all_lanes(components: list[int], reached: Reached) -> list[list[int]]:
+def _all_lanes(components: list[int], reached: Saturation) -> list[list[int]]:
     """Lanes of each component; one that could not be left has NEVER, and so have its callers."""
     lanes = {k: set(reached.lanes[k]) for k in components}
     for k in components:
@@ -122,7 +122,7 @@ def _all_lanes(components: list[int], reached: Reached) -> list[list[int]]:
     return [sorted(lanes[k], key=lambda lane: (lane < 0, lane)) for k in components]
 
 
-def write_product(name: str, expansion: Expansion, reached: Reached) -> RMDP:
+def write_product(name: str, expansion: Expansion, reached: Saturation) -> RMDP:
     """The model of what was reached."""
     plan = Plan.of(expansion, reached)
     vertex, state, control, string = plan.configurations()

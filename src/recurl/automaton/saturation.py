@@ -28,7 +28,7 @@ class Box(NamedTuple):
 
 
 @dataclass(slots=True)
-class Reached:
+class Saturation:
     """The reachable part of a product.
 
     States of a component are numbered ``(world state * Q + machine state) * W + string``, its
@@ -145,8 +145,8 @@ def _groups(mask: np.ndarray, *columns: Ints) -> list[tuple[int, int, list[int]]
     ]
 
 
-def saturate(expansion: Expansion, limit: int) -> Reached:
+def saturate(expansion: Expansion, limit: int) -> Saturation:
     """The reachable part of a product, which may have a limited number of states."""
-    reached = Reached(expansion, limit)
+    reached = Saturation(expansion, limit)
     reached.run()
     return reached

@@ -1,15 +1,18 @@
-"""Where runs of a policy can get to: one search, through calls and returns.
+"""Where runs can get to: one search, through calls and returns.
 
-The stack has no bound, so that calls are summarised. A *frame* is a context and the entry by which
-it was called: what happens inside a frame until it is left does not depend on the frames below it.
-A *place* is a slot in a frame. When a frame is first found to be left by an exit, all its callers
-go on behind that exit; when a call is first found, it goes on behind all exits known of its frame.
-A stack can occur in a run if and only if it is a path of calls from a frame where runs start.
+The stack has no bound, so calls are summarised. A *frame* is an entry that was called (in a
+policy: with its context); what happens inside a frame until it is left does not depend on the
+frames below it. A *place* is a node (in a policy: a slot) in a frame. When a frame is first found
+to be left by an exit, all its callers go on behind that exit; when a call is first found, it goes
+on behind all exits known of its frame. A stack can occur in a run if and only if it is a path of
+calls from a frame where runs start. `Reached` searches a policy; `Search` works on plain numbers,
+for programs too.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import math
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +27,82 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 500_000
 """Places after which a search is given up."""
+
+
+class Search:
+    """A search through calls and returns; whoever uses it follows the places that it hands out.
+
+    Args:
+        most: Places after which to give up.
+
+    Attributes:
+        entry: First node of each frame.
+        exits: Exits by which each frame is left, in the order of discovery.
+        frame: Frame of each place.
+        node: Node of each place.
+    """
+
+    def __init__(self, most: float = math.inf) -> None:
+        self.entry: list[int] = []
+        self.exits: list[dict[int, None]] = []
+        self.frame: list[int] = []
+        self.node: list[int] = []
+        self._most = most
+        self._frame_of: dict[int, int] = {}
+        self._place_of: dict[tuple[int, int], int] = {}
+        self._callers: list[list[tuple[int, Callable[[int], int]]]] = []
+
+    def places(self) -> Iterator[int]:
+        """All places, breadth first, while they are found."""
+        place = 0
+        while place < len(self.node):
+            yield place
+            place += 1
+
+    def place(self, frame: int, node: int) -> int:
+        """Number of a place that was found."""
+        return self._place_of[frame, node]
+
+    def frame_at(self, entry: int) -> int:
+        """Number of the frame with an entry that was found."""
+        return self._frame_of[entry]
+
+    def enter(self, entry: int) -> int:
+        """Find a frame; returns its number."""
+        if entry not in self._frame_of:
+            self._frame_of[entry] = len(self.entry)
+            self.entry.append(entry)
+            self.exits.append({})
+            self._callers.append([])
+            self.visit(self._frame_of[entry], entry)
+        return self._frame_of[entry]
+
+    def visit(self, frame: int, node: int) -> int:
+        """Find a place; returns its number."""
+        key = frame, node
+        if key not in self._place_of:
+            if len(self.node) >= self._most:
+                raise LimitError(f"runs of this policy get to more than {self._most:,} places")
+            self._place_of[key] = len(self.node)
+            self.frame.append(frame)
+            self.node.append(node)
+        return self._place_of[key]
+
+    def call(self, place: int, entry: int, behind: Callable[[int], int]) -> int:
+        """Find a call, which goes on at node `behind(exit)`; returns the frame that it enters."""
+        frame = self.enter(entry)
+        self._callers[frame].append((self.frame[place], behind))
+        for leaving in list(self.exits[frame]):
+            self.visit(self.frame[place], behind(leaving))
+        return frame
+
+    def leave(self, place: int, leaving: int) -> None:
+        """Find that a frame is left by an exit."""
+        frame = self.frame[place]
+        if leaving not in self.exits[frame]:
+            self.exits[frame][leaving] = None
+            for caller, behind in list(self._callers[frame]):
+                self.visit(caller, behind(leaving))
 
 
 class Call(NamedTuple):
@@ -44,7 +123,7 @@ class Call(NamedTuple):
     prob: float
 
 
-class Reached:
+class Reached(Search):
     """The frames and places that runs of a policy can get to.
 
     Args:
@@ -55,9 +134,6 @@ class Reached:
         LimitError: There are more places.
 
     Attributes:
-        entry: Slot of the entry of each frame.
-        exits: Indices of the exits by which runs leave each frame, in the order of discovery.
-        frame: Frame of each place.
         slot: Slot of each place.
         starts: Place and probability of each start.
         steps: Place, next place and probability of each step within a frame.
@@ -72,20 +148,12 @@ class Reached:
     """
 
     def __init__(self, policy: Policy, most: int = MOST_PLACES) -> None:
-        self.policy = policy
-        self.entry: list[int] = []
-        self.exits: list[dict[int, None]] = []
-        self.frame: list[int] = []
-        self.slot: list[int] = []
+        super().__init__(most)
+        self.policy, self.slot = policy, self.node
         self.starts: list[tuple[int, float]] = []
         self.steps: list[tuple[int, int, float]] = []
         self.leaves: list[tuple[int, int, float]] = []
         self.calls: list[Call] = []
-        self._most = most
-        self._frame_of: dict[int, int] = {}
-        self._place_of: dict[tuple[int, int], int] = {}
-        self._callers: list[list[Call]] = []
-        self._todo: deque[int] = deque()
         self._search()
 
     @cached_property
@@ -103,15 +171,11 @@ class Reached:
         """Context of each frame."""
         return [int(x) for x in self.policy.slot_context[self.entry]]
 
-    def place(self, frame: int, slot: int) -> int:
-        """Number of the place with a slot in a frame, which runs get to."""
-        return self._place_of[frame, slot]
-
     def _search(self) -> None:
         policy, t = self.policy, self.policy.model.tables
         first = int(t.component_start[t.start_component])
         for vertex in t.starts.tolist():
-            frame = self._enter(policy.slot(int(policy.start[vertex - first]), vertex))
+            frame = self.enter(policy.slot(int(policy.start[vertex - first]), vertex))
             self.starts.append(
                 (self.place(frame, self.entry[frame]), float(t.start_prob[vertex - first]))
             )
@@ -120,49 +184,19 @@ class Reached:
         row = np.append(0, np.cumsum(possible))[all_.row_start].tolist()
         columns = (all_.move, all_.landing, all_.port, all_.push, all_.prob)
         ways = list(zip(*(column[possible].tolist() for column in columns), strict=True))
-        while self._todo:
-            place = self._todo.popleft()
-            frame, slot = self.frame[place], self.slot[place]
+        for place in self.places():
+            slot = self.slot[place]
             for way in ways[row[slot] : row[slot + 1]]:
-                self._follow(place, frame, *way)
-
-    def _enter(self, entry: int) -> int:
-        if entry not in self._frame_of:
-            self._frame_of[entry] = len(self.entry)
-            self.entry.append(entry)
-            self.exits.append({})
-            self._callers.append([])
-            self._visit(self._frame_of[entry], entry)
-        return self._frame_of[entry]
-
-    def _visit(self, frame: int, slot: int) -> int:
-        key = frame, slot
-        if key not in self._place_of:
-            if len(self.slot) == self._most:
-                raise LimitError(f"runs of this policy get to more than {self._most:,} places")
-            self._place_of[key] = len(self.slot)
-            self._todo.append(len(self.slot))
-            self.frame.append(frame)
-            self.slot.append(slot)
-        return self._place_of[key]
+                self._follow(place, *way)
 
     def _follow(
-        self, place: int, frame: int, move: int, landing: int, port: int, back: int, prob: float
+        self, place: int, move: int, landing: int, port: int, back: int, prob: float
     ) -> None:
         if move == STEP:
-            self.steps.append((place, self._visit(frame, landing), prob))
+            self.steps.append((place, self.visit(self.frame[place], landing), prob))
         elif move == CALLS:
-            call = Call(place, self._enter(landing), port, back, prob)
-            self.calls.append(call)
-            self._callers[call.frame].append(call)
-            for leaving in self.exits[call.frame]:
-                self._visit(frame, back + leaving)
+            frame = self.call(place, landing, back.__add__)
+            self.calls.append(Call(place, frame, port, back, prob))
         else:
             self.leaves.append((place, landing, prob))
-            self._leave(frame, landing)
-
-    def _leave(self, frame: int, leaving: int) -> None:
-        if leaving not in self.exits[frame]:
-            self.exits[frame][leaving] = None
-            for call in self._callers[frame]:
-                self._visit(self.frame[call.place], call.back + leaving)
+            self.leave(place, landing)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from recurl.errors import LimitError, RecurlError
 from recurl.model.numbers import exact
+from recurl.policy.reached import Search
 from recurl.programs.code import RETURNED, Code, Values, described, shown
 from recurl.programs.language import coin, distribution, options_of
-from recurl.programs.summaries import Call, Leave, Summaries, Way
 
 if TYPE_CHECKING:
     from recurl.programs.decorator import Program
@@ -72,8 +72,10 @@ class Exploration:
         self.returns: list[list[int]] = []
         self._numbers: dict[Any, int] = {}
         self.first = self._start(program, arguments, {})
-        self.summaries = Summaries(self._way)
-        self.summaries.explore([self.first])
+        self.search = Search()
+        self.search.enter(self.first)
+        for place in self.search.places():
+            self._follow(place)
 
     def locals_of(self, state: State) -> dict[str, Any]:
         """The locals of a state that stands at an event, by name."""
@@ -85,12 +87,12 @@ class Exploration:
         """Starts from which a choice can be reached before the call returns."""
         found: set[int] = set()
         callers: dict[int, list[int]] = {}
-        for start, reached in self.summaries.reached.items():
-            for state in (self.states[number] for number in reached):
-                if state.kind == CHOICE:
-                    found.add(start)
-                elif state.kind == CALLING:
-                    callers.setdefault(state.entry, []).append(start)
+        for frame, number in zip(self.search.frame, self.search.node, strict=True):
+            state, start = self.states[number], self.search.entry[frame]
+            if state.kind == CHOICE:
+                found.add(start)
+            elif state.kind == CALLING:
+                callers.setdefault(state.entry, []).append(start)
         todo = list(found)
         while todo:
             new = set(callers.get(todo.pop(), ())) - found
@@ -140,15 +142,22 @@ class Exploration:
 
     # How it goes on
 
-    def _way(self, number: int) -> Way:
+    def exits_of(self, start: int) -> list[int]:
+        """Returns that a call from a start can reach."""
+        return list(self.search.exits[self.search.frame_at(start)])
+
+    def _follow(self, place: int) -> None:
+        number = self.search.node[place]
         state = self.states[number]
         if state.kind == RETURN:
-            return Leave(number)
+            self.search.leave(place, number)
+            return
         if not state.next and state.entry < 0:
             self._expand(state)
         if state.kind == CALLING:
-            return Call(state.entry, lambda leaving: self._behind(state, leaving))
-        return state.next
+            self.search.call(place, state.entry, lambda leaving: self._behind(state, leaving))
+        for successor in state.next:
+            self.search.visit(self.search.frame[place], successor)
 
     def _behind(self, state: State, leaving: int) -> int:
         if leaving not in state.behind:

@@ -93,9 +93,7 @@ def unfold(exploration: Exploration, name: str) -> Unfolded:
     if _count_ports(x) <= max(MANY_PORTS, 4 * len(x.states)):
         return _Unfolding(x, together).run(name)
     apart = [
-        Part(f, [start], list(x.summaries.exits[start]))
-        for f, starts in enumerate(x.starts)
-        for start in starts
+        Part(f, [start], x.exits_of(start)) for f, starts in enumerate(x.starts) for start in starts
     ]
     return _Unfolding(x, apart).run(name)
 
