@@ -19,9 +19,10 @@ from recurl.solving.question import Question
 def test_small_and_large_blocks_agree(model: recurl.RMDP) -> None:
     system = System.of(model, Question())
     exact = exact_values(model)
-    for small in (200, 0):
+    for small, large in ((200, 50_000), (0, 50_000), (0, 0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(linear, "SMALL", small)
+            patch.setattr(linear, "LARGE", large)
             it = Iterate.first(system.equations, system.gain, step_bounds(system))
             assert policy_iteration(it, 1e-12) is None
         for vertex, x in zip(system.vertex, it.x, strict=True):

@@ -16,20 +16,14 @@ import numpy as np
 from recurl.errors import NotProperError
 from recurl.solving import linear
 from recurl.solving.equations import UNIT, Equations
-from recurl.solving.linear import (
-    Chain,
-    LinearSolver,
-    batches,
-    inner_part,
-    solve_directly,
-)
+from recurl.solving.linear import Chain, LinearSolver, batches, inner_part, solve_directly
 
 if TYPE_CHECKING:
     from recurl.model.tables import Floats, Ints, Mask
 
 HUGE = 1e14
 """Values that only a model without finite ones leads to."""
-_SWEEPS, _PATIENCE, _ROUNDS, _STALLED = 10, 10, 400, 5
+_SWEEPS, _PATIENCE, _ROUNDS, _STALLED = 5, 10, 400, 5
 _FINEST, _COARSEST = 1e-10, 1e-4
 
 
@@ -83,6 +77,8 @@ class Iterate:
 
         An action is kept unless another one is better by more than rounding.
         """
+        if last - first >= linear.LARGE:
+            return self._improve_in_order(first, last)
         eq, rows = self.equations, slice(first, last)
         a, b = int(eq.action_start[first]), int(eq.action_start[last])
         begin = eq.action_start[rows] - a
@@ -101,6 +97,23 @@ class Iterate:
             change = float(np.abs(best - self.x[rows]).max())
         self.x[rows] = best
         return change, switched
+
+    def _improve_in_order(self, first: int, last: int) -> tuple[float, int]:
+        """The same with new values of rows used by the rows after them."""
+        from recurl.solving.sweep_kernel import improve_rows
+
+        eq, m = self.equations, self.equations.matrix
+        return improve_rows(
+            eq.action_start,
+            m.indptr,
+            m.indices,
+            m.data,
+            self.gain,
+            self.x,
+            self.choice,
+            first,
+            last,
+        )
 
     def chain(self, first: int, last: int) -> Chain:
         """The linear equations of rows under the chosen actions; earlier rows keep their values."""
@@ -166,6 +179,9 @@ def _large_block(it: Iterate, first: int, last: int, tolerance: float) -> bool:
     solver = LinearSolver(last - first)
     for round_ in range(_ROUNDS):
         change, switched = it.improve(first, last)
+        if slow and switched:  # a sweep costs little beside the evaluation that it may save
+            change, again = it.improve(first, last)
+            switched += again
         if not change < HUGE:
             return False
         x = it.x[first:last]

@@ -162,7 +162,7 @@ class Equations(NamedTuple):
 
     def greatest_sum(self) -> float:
         """The greatest sum of weights of an action."""
-        return float(np.max(self.matrix.sum(axis=1), initial=0.0))
+        return float(np.max(self.matrix @ np.ones(self.size), initial=0.0))
 
 
 def closed_probabilities(t: Tables) -> Floats:

@@ -26,10 +26,13 @@ DIRECT = 1500
 """Rows up to which a block is factorised as it is."""
 SMALL, TOGETHER = 200, 3000
 """Rows up to which a block is small, and of small blocks that are solved at the same time."""
+LARGE = 50_000
+"""Rows from which on a block is worth the second that compiling Gauss-Seidel sweeps takes."""
 BASIS = 15
 """Krylov vectors between restarts."""
 _RESTARTS = 60
 _VISITS = 5
+_SMOOTHING = 2
 _WORSE = 1.5
 _SMALLEST_GROUP = 8
 _FEW_GROUPS, _FILL = 300, 10
@@ -58,9 +61,10 @@ class Blocks(NamedTuple):
         graph = csr_array((np.ones(len(target), np.int8), target, start), shape=(n, n))
         # Labels count components in the order in which the search completes them, sinks first.
         count, label = connected_components(graph, connection="strong")
-        order = np.argsort(label, kind="stable").astype(np.int32)
-        begins = np.searchsorted(label[order], np.arange(count + 1)).astype(np.int32)
-        return cls(label, order, begins)
+        # Transposing the matrix with a one for each unknown and its block sorts by counting.
+        places = (np.ones(n, np.int8), label, np.arange(n + 1))
+        by_block = csr_array(places, shape=(n, count)).tocsc()
+        return cls(label, by_block.indices, by_block.indptr)
 
 
 def batches(block_start: Ints, largest: int | None = None) -> Iterator[tuple[int, int]]:
@@ -112,9 +116,16 @@ class Chain(NamedTuple):
         return left
 
     def sweep(self, x: Floats, times: int) -> Floats:
-        """X after some Jacobi sweeps."""
+        """X after some sweeps: of Jacobi, or of Gauss and Seidel if there are many rows."""
+        if len(x) < LARGE:
+            for _ in range(times):
+                x = self.constant + self.matrix @ x
+            return x
+        from recurl.solving.sweep_kernel import sweep_rows
+
+        x, m = x.copy(), self.matrix
         for _ in range(times):
-            x = self.constant + self.matrix @ x
+            sweep_rows(m.indptr, m.indices, m.data, self.constant, x)
         return x
 
     def shift(self, x: Floats, right: Floats) -> tuple[Floats, float]:
@@ -217,17 +228,15 @@ class LinearSolver:
             factors, left = _least_remainder(hessenberg[: k + 1, :k], length)
             if left <= reduction * length or not hessenberg[k, k - 1] > 0.0:
                 break
-        for factor, vector in zip(factors, tries, strict=False):
-            x += factor * vector
+        x += factors @ tries[:k]
         return k
 
 
 def _orthogonalise(basis: Floats, vector: Floats, count: int) -> Floats:
     """Append a vector to an orthonormal basis; its coefficients."""
     total = np.empty(count + 1)
-    for k in range(count):
-        total[k] = _dot(basis[k], vector)
-        vector -= total[k] * basis[k]
+    total[:count] = basis[:count] @ vector
+    vector = vector - total[:count] @ basis[:count]
     total[count] = np.sqrt(_dot(vector, vector))
     np.divide(vector, total[count] or 1.0, out=basis[count])
     return total
@@ -264,7 +273,7 @@ class Lumped:
         coarse = self._aggregate(chain.matrix)
         while coarse.nnz > _FILL * coarse.shape[0] > _FILL * _FEW_GROUPS:
             self.size *= 2
-            coarse = self._aggregate(chain.matrix)
+            coarse = _in_pairs(coarse)
         from scipy.sparse.linalg import splu
 
         self._factors = _factors(coarse, splu) if np.isfinite(coarse.data).all() else None
@@ -279,7 +288,7 @@ class Lumped:
         assert self._factors is not None
         groups = self._factors.solve(np.add.reduceat(self.left * b, self._begins))
         rough = np.repeat(groups, self.size)[: len(b)] * self.right
-        return Chain(chain.matrix, b).sweep(rough, 1)
+        return Chain(chain.matrix, b).sweep(rough, _SMOOTHING)
 
     @property
     def _begins(self) -> npt.NDArray[np.int64]:
@@ -287,15 +296,29 @@ class Lumped:
 
     def _aggregate(self, matrix: csr_array) -> Any:
         """``I - P`` by groups of rows: summed with weights left, spread as right."""
-        from scipy.sparse import csc_array, dia_array
+        from scipy.sparse import csr_array, dia_array
 
-        row = np.repeat(np.arange(len(self.right)), np.diff(matrix.indptr))
-        value = self.left[row] * matrix.data * self.right[matrix.indices]
-        groups = len(self._begins)
-        shape = (groups, groups)
-        place = (row // self.size, matrix.indices // self.size)
-        own = np.add.reduceat(self.left * self.right, self._begins)
-        return dia_array((own[None], [0]), shape=shape).tocsc() - csc_array((value, place), shape)
+        begins = self._begins
+        groups = len(begins)
+        value = np.repeat(self.left, np.diff(matrix.indptr)) * matrix.data
+        value *= self.right[matrix.indices]
+        # The entries of a group stand together already: rows of groups are rows run together.
+        start = np.append(matrix.indptr[begins], len(value)).astype(np.int32)
+        inside = csr_array((value, matrix.indices // self.size, start), shape=(groups, groups))
+        inside.sum_duplicates()
+        own = np.add.reduceat(self.left * self.right, begins)
+        return dia_array((own[None], [0]), shape=inside.shape).tocsc() - inside.tocsc()
+
+
+def _in_pairs(matrix: Any) -> Any:
+    """A matrix of groups with every two neighbours made one."""
+    from scipy.sparse import csc_array
+
+    size = (matrix.shape[0] + 1) // 2
+    start = np.append(matrix.indptr[:-1:2], matrix.nnz)
+    paired = csc_array((matrix.data, matrix.indices // 2, start), shape=(size, size))
+    paired.sum_duplicates()
+    return paired
 
 
 def _group_size(matrix: csr_array) -> int:
