@@ -12,13 +12,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from tests.learn import stress
+from tests.learn.stress import ENDLESS, SETTINGS, SMALL
 
 import recurl
 from recurl.learn.learner import Learner
-
-SETTINGS: dict[str, Any] = {"episode_limit": 100, "evaluate_every": 700, "evaluate_episodes": 5}
-SMALL: dict[str, Any] = {**SETTINGS, "hidden": (8,), "batch": 8, "warm_up": 50, "buffer": 500}
-ENDLESS = 10**12
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +72,15 @@ def test_ctrl_c_leaves_a_learner_that_goes_on_to_the_bit(make: Callable[[], Lear
     np.testing.assert_array_equal(stopped.curve.array, whole.curve.array)
     for name, array in whole.engine.arrays().items():
         np.testing.assert_array_equal(stopped.engine.arrays()[name], array)
+
+
+@pytest.mark.parametrize("loop", stress.LOOPS)
+def test_interrupts_at_random_moments_lose_nothing(loop: str) -> None:
+    stress.interrupt("RecursiveQLearning", loop, times=3, seed=1)
+
+
+def test_a_killed_run_on_an_environment_leaves_a_file_that_loads() -> None:
+    stress.kill("RecursiveQLearning", "environment", times=2, seed=1)
 
 
 @pytest.mark.parametrize("make", [tabular, deep])

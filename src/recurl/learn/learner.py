@@ -136,8 +136,10 @@ class Learner(ABC):
                     progress.update(self.steps, self.latest())
                     if self.steps == stop:
                         run.stop(is_last=stop == end)
-            finally:
+            except Exception:
                 run.save()
+                raise
+            run.save()
         return self
 
     def _advance(self, steps: int) -> None:

@@ -1,0 +1,173 @@
+"""Learners interrupted and killed at random moments: nothing learned may be lost.
+
+The tests interrupt each learner a few times. Many times:
+
+    python -m tests.learn.stress interrupt --times 200
+    python -m tests.learn.stress kill --times 50
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import recurl
+from recurl.learn.deep.learner import DeepLearner
+from recurl.learn.learner import Learner
+
+SETTINGS: dict[str, Any] = {"episode_limit": 100, "evaluate_every": 700, "evaluate_episodes": 5}
+SMALL: dict[str, Any] = {**SETTINGS, "hidden": (8,), "batch": 8, "warm_up": 50, "buffer": 500}
+KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "RecursiveQLearning": (recurl.RecursiveQLearning, SETTINGS),
+    "QLearning": (recurl.QLearning, SETTINGS),
+    "DeepRecursiveQLearning": (recurl.DeepRecursiveQLearning, SMALL),
+    "DQN": (recurl.DQN, SMALL),
+}
+LOOPS: dict[str, Callable[[], Any]] = {
+    "model": recurl.zoo.cloud,
+    "environment": lambda: gym.make("recurl/Cloud-v0"),
+}
+ENDLESS = 10**12
+
+
+def make(kind: str, loop: str) -> Learner:
+    """A new learner."""
+    learner, settings = KINDS[kind]
+    made: Learner = learner(LOOPS[loop](), **settings)
+    return made
+
+
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Press Ctrl-C after some time, wherever the block is then."""
+
+    def press(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGALRM, press)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def interrupt(kind: str, loop: str, times: int, seed: int) -> int:
+    """Interrupt a run at random moments, check it after each, and compare it with a whole run.
+
+    Returns:
+        Steps of the run.
+    """
+    draw, learner = random.Random(seed), make(kind, loop)
+    learner.learn(100)
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(times):
+            before = learner.steps
+            try:
+                with alarm(draw.uniform(1e-4, 0.05)):
+                    learner.learn(ENDLESS)
+            except KeyboardInterrupt:
+                pass
+            assert learner.steps >= before, "steps were lost"
+            check(learner, loop, Path(folder) / "run")
+    end = (learner.steps // 1000 + 1) * 1000
+    learner.learn(end - learner.steps)
+    same(learner, make(kind, loop).learn(end))
+    return end
+
+
+def check(learner: Learner, loop: str, path: Path) -> None:
+    """A learner saves, predicts and has a policy."""
+    learner.save(path)
+    assert type(learner).load(path, LOOPS[loop]()).steps == learner.steps
+    if loop == "model":
+        few = {"max_contexts": 20} if isinstance(learner, DeepLearner) else {}
+        assert learner.policy(**few) is not None  # type: ignore[attr-defined]
+        learner.predict(0)
+    else:
+        observation, info = gym.make("recurl/Cloud-v0").reset(seed=0)
+        learner.predict(observation, info=info)
+
+
+def same(one: Learner, other: Learner) -> None:
+    """Two learners are the same to the bit."""
+    np.testing.assert_array_equal(one.curve.array, other.curve.array)
+    theirs = other.engine.arrays()
+    for name, array in one.engine.arrays().items():
+        np.testing.assert_array_equal(array, theirs[name], err_msg=name)
+
+
+def kill(kind: str, loop: str, times: int, seed: int) -> int:
+    """Kill a run that saves itself at random moments; every file it leaves can be loaded.
+
+    Returns:
+        Steps of the run.
+    """
+    draw, steps = random.Random(seed), 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        for _ in range(times):
+            command = [sys.executable, "-m", "tests.learn.stress", "run", kind, loop, str(path)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+                assert child.stdout is not None
+                assert child.stdout.readline() == b"running\n"
+                time.sleep(draw.uniform(0, 1))
+                child.kill()
+            if path.exists():
+                loaded = KINDS[kind][0].load(path, LOOPS[loop]()).steps
+                assert loaded >= steps, f"{steps - loaded} steps were lost"
+                steps = loaded
+        left = [name.name for name in Path(folder).iterdir() if name != path]
+        assert len(left) <= 1, f"files are left behind: {left}"
+    return steps
+
+
+def run(kind: str, loop: str, path: Path) -> None:
+    """Learn on from a file, saving there, until killed."""
+    if path.exists():
+        learner: Learner = KINDS[kind][0].load(path, LOOPS[loop]())
+    else:
+        learner = make(kind, loop)
+    print("running", flush=True)
+    learner.learn(ENDLESS, checkpoint=path)
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["interrupt", "kill", "run"])
+    parser.add_argument("rest", nargs="*")
+    parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS))
+    parser.add_argument("--loops", nargs="*", default=list(LOOPS))
+    given = parser.parse_args()
+    if given.what == "run":
+        run(given.rest[0], given.rest[1], Path(given.rest[2]))
+        return
+    work = interrupt if given.what == "interrupt" else kill
+    for kind in given.kinds:
+        for loop in given.loops:
+            steps = work(kind, loop, given.times, given.seed)
+            print(
+                f"{given.what} {kind} on {loop}: {given.times} times, {steps:,} steps, no loss",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    main()
