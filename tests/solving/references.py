@@ -171,3 +171,37 @@ def broken_step_bounds(model: recurl.RMDP, d: np.ndarray) -> list[str]:
         if exact[v] < exact[entry] + back:
             broken.append(f"{v}: call")
     return broken
+
+
+def retry_client(lost: float = -9.0) -> recurl.RMDP:
+    """A client that may retry or give up, of a service that may wait; not proper, two exits."""
+    return (
+        recurl.Builder("client")
+        .component("Client", entries="in", exits=["shown", "lost"]).box("get", "Fetch")
+        .at("in").action("ask", reward=-1).to("get")
+        .at("get.ok").action("show").to("shown")
+        .at("get.failed").action("retry", reward=-1).to("get")
+                         .action("give up", reward=lost).to("lost")
+        .component("Fetch", entries="in", exits=["ok", "failed"])
+        .at("in").action("try", reward=-1).to("ok", "0.6").to("failed", "0.4")
+                 .action("wait", reward=-1).to("room")
+        .at("room").action("wait", reward=-1).to("room")
+                   .action("try", reward=-1).to("ok", "0.7").to("failed", "0.3")
+        .build("Client")
+    )  # fmt: skip
+
+
+def nested_retries() -> recurl.RMDP:
+    """Recursive, two exits, not proper: calls that may fail are made again, or given up."""
+    return (
+        recurl.Builder("nested")
+        .component("C", entries="in", exits=["ok", "fail"]).box("one", "C").box("two", "C")
+        .at("in").action("try", reward=-1).to("ok", "0.7").to("one", "0.3")
+                 .action("give up", reward=-3).to("fail").action("ask", reward="-0.01").to("one")
+        .at("one.ok").action("on", reward="-0.1").to("two")
+        .at("one.fail").action("retry", reward="-0.2").to("one").action("give up").to("fail")
+        .at("two.ok").action("done").to("ok")
+        .at("two.fail").action("again", reward="-0.1").to("two")
+                       .action("up", reward=-2).to("fail")
+        .build("C")
+    )  # fmt: skip

@@ -8,14 +8,17 @@ from fractions import Fraction
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.solving.references import nested_retries, retry_client
+from tests.solving.test_improper import help_desk
 from tests.strategies import proper_models
 
 import recurl
 from recurl.errors import CertificateError
-from recurl.model.certificate import Certificate
+from recurl.model.certificate import Certificate, Piece, Point
 from recurl.model.tables import CALL, EXIT
 from recurl.solving.chain_certificate import chain_certificate
 
@@ -27,8 +30,40 @@ def holds(model: recurl.RMDP, given: Certificate) -> bool:
     return all(_inequalities(model, given))
 
 
+def _visited(model: recurl.RMDP, given: Certificate) -> set[tuple[int | None, int]]:
+    """Vertices that runs come to, and those that runs of the policy come to in a piece."""
+    t = model.tables
+    first = int(t.component_start[t.start_component])
+    starts = [e for e in range(len(t.start_prob)) if model.exact.start(e)]
+    seen: set[tuple[int | None, int]] = {(None, first + e) for e in starts}
+    seen |= {(given.start_pieces[e], first + e) for e in starts if given.start_pieces}
+    while True:
+        new: set[tuple[int | None, int]] = set()
+        for i, v in seen:
+            actions = list(range(t.action_start[v], t.action_start[v + 1]))
+            begin = int(t.component_start[t.vertex_component[v]])
+            if i is not None and actions:
+                actions = [actions[given.pieces[i].actions[v - begin]]]
+            for a in actions:
+                moves = range(t.transition_start[a], t.transition_start[a + 1])
+                new |= {(i, int(t.target[k])) for k in moves if model.exact.prob(k)}
+            if t.vertex_kind[v] == CALL:
+                box = int(t.vertex_box[v])
+                callee = int(t.box_component[box])
+                calls = [q for q in range(begin, v) if t.vertex_kind[q] == CALL]
+                j = None if i is None else given.pieces[i].calls[len(calls)]
+                new.add((j, int(t.component_start[callee] + t.vertex_port[v])))
+                for k in range(t.n_exits[callee]):
+                    out = int(t.component_start[callee] + t.n_entries[callee]) + k
+                    if (j, out) in seen:
+                        new.add((i, int(t.box_return[box]) + k))
+        if new <= seen:
+            return seen
+        seen |= new
+
+
 def _inequalities(model: recurl.RMDP, given: Certificate) -> Iterator[bool]:
-    t, f = model.tables, Fraction
+    t, f, seen = model.tables, Fraction, _visited(model, given)
     sign = 1 if given.objective == "max" else -1
     blocks = [range(t.component_start[c], t.component_start[c + 1]) for c in range(t.n_components)]
     exits = [[v for v in block if t.vertex_kind[v] == EXIT] for block in blocks]
@@ -57,6 +92,8 @@ def _inequalities(model: recurl.RMDP, given: Certificate) -> Iterator[bool]:
         yield sum(row) <= 1
         for k, least in enumerate(row):
             yield least >= 0
+            if (None, v) not in seen:
+                continue
             if t.vertex_kind[v] == EXIT:
                 yield least == 0 or (least <= 1 and v == exits[t.vertex_component[v]][k])
             for a in actions(v):
@@ -76,6 +113,8 @@ def _inequalities(model: recurl.RMDP, given: Certificate) -> Iterator[bool]:
         yield min(d[v] for v in out) == 0
         for v in block:
             yield d[v] >= sum((p * d[x] for p, x in zip(sure[v], out, strict=True)), f(0))
+            if (None, v) not in seen:
+                continue
             for a in actions(v):
                 yield d[v] >= 1 + sum(p * d[q] for p, _, q in ways(a))
             if t.vertex_kind[v] == CALL:
@@ -101,12 +140,12 @@ def _inequalities(model: recurl.RMDP, given: Certificate) -> Iterator[bool]:
         block = blocks[point.component]
         w = dict(zip(block, map(f, point.values), strict=True))
         for v in block:
-            for a in actions(v):
+            for a in actions(v) if (None, v) in seen else ():
                 yield w[v] >= sum(p * (r + w[q]) for p, r, q in ways(a))
         for v, mix in zip(calls[point.component], point.calls, strict=True):
             _, entry, returns = ports(v)
             bound = mixed(mix, entry, [w[r] for r in returns])
-            yield bound is not None and w[v] >= bound
+            yield bound is not None and (w[v] >= bound or (None, v) not in seen)
 
     def weights(number: int, v: int) -> list[Fraction]:
         piece = given.pieces[number]
@@ -121,6 +160,8 @@ def _inequalities(model: recurl.RMDP, given: Certificate) -> Iterator[bool]:
         callee_piece = dict(zip(calls[piece.component], piece.calls, strict=True))
         for v in block:
             yield min(reach[v]) >= 0 and sum(reach[v]) <= 1
+            if (number, v) not in seen:
+                continue
             if t.vertex_kind[v] == EXIT:
                 unit = [f(x == v) for x in exits[piece.component]]
                 after, spread = f(0), unit
@@ -363,3 +404,83 @@ def test_steps_below_zero_prove_nothing() -> None:
     d = [steps[model.local_name(v)] for v in range(t.n_vertices)]
     with pytest.raises(CertificateError, match="steps at A"):
         recurl.verify(model, bare(model, d))
+
+
+IMPROPER = {"one exit": help_desk, "two exits": retry_client, "recursive": nested_retries}
+
+
+@pytest.fixture(scope="module", params=IMPROPER)
+def costly(request: pytest.FixtureRequest) -> tuple[recurl.RMDP, Certificate]:
+    """A model in which a client may retry for ever, and the certificate of its greatest total."""
+    model = IMPROPER[request.param]()
+    method = "policy-iteration" if model.kind.one_exit else "certified"
+    return model, recurl.solve(model, method).certificate
+
+
+def test_costs_take_the_place_of_steps(costly: tuple[recurl.RMDP, Certificate]) -> None:
+    model, certificate = costly
+    verdict = recurl.verify(model, certificate)
+    assert verdict.theorems == ("costs", "policy")
+    assert "a policy that takes infinitely many steps on average pays infinitely much" in str(
+        verdict
+    )
+    assert verdict.lower is not None
+    assert verdict.upper is not None
+    assert verdict.upper - verdict.lower <= 1e-6
+
+
+def test_a_potential_that_does_not_fall_is_refused(costly: tuple[recurl.RMDP, Certificate]) -> None:
+    model, certificate = costly
+    assert certificate.potential is not None
+    for v in np.flatnonzero(model.tables.states):
+        potential = [x - 100.0 * (v == q) for q, x in enumerate(certificate.potential)]
+        with pytest.raises(CertificateError, match="potential at"):
+            recurl.verify(model, msgspec.structs.replace(certificate, potential=potential))
+
+
+@pytest.mark.parametrize("missing", ["potential", "steps"])
+def test_neither_may_be_missing(costly: tuple[recurl.RMDP, Certificate], missing: str) -> None:
+    model, certificate = costly
+    changed = msgspec.structs.replace(certificate, potential=None)
+    if missing == "steps":
+        pieces = [msgspec.structs.replace(piece, steps=None) for piece in certificate.pieces]
+        changed = msgspec.structs.replace(certificate, pieces=pieces)
+        # What is still to come is worth at most 0 here, which proves the lower end as well.
+        assert recurl.verify(model, changed).theorems == ("costs", "nonpositive")
+        worth = [1.0] * int(model.tables.n_exits[model.tables.start_component])
+        changed = msgspec.structs.replace(changed, exit_values=worth)
+    with pytest.raises(CertificateError, match=r"a value >= 0|exits worth at most 0"):
+        recurl.verify(model, changed)
+
+
+def test_steps_of_pieces_must_fall(costly: tuple[recurl.RMDP, Certificate]) -> None:
+    model, certificate = costly
+    piece = certificate.pieces[certificate.start_pieces[0]]
+    assert piece.steps is not None
+    for k in (0, len(piece.steps) - 1):
+        fewer = [x - 1.5 * (i == k) for i, x in enumerate(piece.steps)]
+        pieces = [
+            msgspec.structs.replace(each, steps=fewer) if each is piece else each
+            for each in certificate.pieces
+        ]
+        with pytest.raises(CertificateError, match="steps of piece"):
+            recurl.verify(model, msgspec.structs.replace(certificate, pieces=pieces))
+
+
+def test_a_free_loop_has_no_potential_however_it_is_forged() -> None:
+    builder = recurl.Builder("walk").component("A", entries="in", exits="out")
+    for vertex in ("in", "n"):
+        builder.at(vertex).action("stay").to("n").action("go", reward=-5).to("out")
+    model = builder.build()  # staying for ever pays nothing: the optimum is 0, not -5
+    forged = Certificate(
+        model=model.fingerprint, objective="max", rewards="model", exit_values=[], lower=-5.0,
+        upper=-5.0, points=[Point(0, [-5.0, 0.0, -5.0], [])], steps=[], start_pieces=[0],
+        pieces=[Piece(0, [1, 0, 1], [], [-5.0, 0.0, -5.0], steps=[1.0, 0.0, 1.0])],
+        start_points=[[(0, 1.0)]], potential=[2.0, 0.0, 1.0],
+    )  # fmt: skip
+    with pytest.raises(CertificateError, match=r"potential at A\.n"):
+        recurl.verify(model, forged)
+    with pytest.raises(CertificateError, match="a value >= 0"):
+        recurl.verify(model, msgspec.structs.replace(forged, potential=None))
+    lower_only = msgspec.structs.replace(forged, potential=None, upper=None)
+    assert recurl.verify(model, lower_only).theorems == ("policy",)

@@ -55,6 +55,7 @@ def verify(
             "lower": verdict.lower,
             "upper": verdict.upper,
             "steps": verdict.steps,
+            "theorems": list(verdict.theorems),
         }
         print_json({"model": found.name, "proved": True, **claim, "checked": verdict.checked})
     else:

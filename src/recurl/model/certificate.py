@@ -9,7 +9,12 @@ total is asked for, the inequalities are (see also docs/solving.md):
   w_i(return ports): ``sum_j l_j w_j(en) + rise(w_i(ret) - sum_j l_j v_j)``.
 - *Pieces* prove the lower end. A piece has an action per state, a piece of the callee per call
   port, and functions ``R(q) + p(q).v + (1 - sum p(q)) min v`` that its choices reach.
-- *Steps* prove that every policy is proper: a bound d(q) >= 0 on the steps to an exit.
+- *Steps* prove that every policy is proper: a bound d(q) >= 0 on the steps to an exit. Where some
+  policy does not end, a *potential* h proves the upper end in their place, which falls by more than
+  every step pays; or all w are at least 0. The lower end is proved by steps of the pieces alone; or
+  all R are at most 0.
+- An infinite optimum is proved by *visits* f >= 0, not 0 at the start, that do not fall: expected
+  steps are infinite then. A potential in addition proves -inf, pieces that grow +inf.
 - *Reach*, where it is given, says how often every policy leaves by each exit at least: p(q). If the
   exit values v change by t then what an entry is worth rises by at most
   ``rise(t) = p(en).t + (1 - sum p(en)) max t``; without it, by ``max t``.
@@ -53,6 +58,8 @@ class Piece(msgspec.Struct, frozen=True):
         rewards: R(q) for every vertex of the component.
         weights: p(q) for every vertex: a number per exit of the component. None means that the
             component has one exit and p = 1 throughout.
+        steps: d(q) >= 0 for every vertex: a bound on the steps of the strategy to an exit.
+        visits: f(q) >= 0 for every vertex, which the strategy does not let fall.
     """
 
     component: int
@@ -60,6 +67,8 @@ class Piece(msgspec.Struct, frozen=True):
     calls: list[int]
     rewards: list[float]
     weights: list[list[float]] | None = None
+    steps: list[float] | None = None
+    visits: list[float] | None = None
 
 
 class Certificate(msgspec.Struct, frozen=True):
@@ -75,9 +84,13 @@ class Certificate(msgspec.Struct, frozen=True):
         points: Points, of all components.
         pieces: Pieces, of all components.
         steps: d(q) for every vertex of the model; at exits, offsets, one of them 0 per component.
+            Empty if not every policy is claimed to end.
         start_points: For each entry of the start component, points and weights as at calls.
         start_pieces: For each entry of the start component, the piece that a run begins in.
         reach: p(q) for every vertex of the model, a number per exit of its component; None for 0.
+        potential: h(q) for every vertex of the model.
+        visits: f(q) for every vertex of the model, which no action lets fall.
+        infinite: ``"inf"`` or ``"-inf"`` if that is claimed of the optimum, in place of both ends.
         recurl_certificate: Version of the format.
     """
 
@@ -93,6 +106,9 @@ class Certificate(msgspec.Struct, frozen=True):
     start_points: list[list[tuple[int, float]]]
     start_pieces: list[int]
     reach: list[list[float]] | None = None
+    potential: list[float] | None = None
+    visits: list[float] | None = None
+    infinite: str | None = None
     recurl_certificate: int = 1
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
 
 _OBJECTIVES, _REWARDS = ("max", "min"), ("model", "steps", "none")
+_INFINITE = (None, "inf", "-inf")
 
 
 def check_form(model: RMDP, given: Certificate) -> None:
@@ -29,6 +30,8 @@ def check_form(model: RMDP, given: Certificate) -> None:
         raise CertificateError(f"the certificate is for another model than {model.name}")
     if given.objective not in _OBJECTIVES or given.rewards not in _REWARDS:
         raise CertificateError(f"unknown question {given.objective!r} of {given.rewards!r}")
+    if given.infinite not in _INFINITE:
+        raise CertificateError(f"an optimum cannot be {given.infinite!r}")
     if not all(math.isfinite(x) for x in numbers(given)):
         raise CertificateError("a number is not finite")
     _Form(model, given).check()
@@ -36,8 +39,8 @@ def check_form(model: RMDP, given: Certificate) -> None:
 
 def numbers(given: Certificate) -> Iterator[float]:
     """All numbers of a certificate that are not references."""
-    yield from given.steps
-    yield from given.exit_values
+    for every in (given.steps, given.exit_values, given.potential, given.visits):
+        yield from every or ()
     yield from (x for row in given.reach or () for x in row)
     yield from (x for x in (given.lower, given.upper) if x is not None)
     for point in given.points:
@@ -46,7 +49,8 @@ def numbers(given: Certificate) -> Iterator[float]:
         yield from (weight for _, weight in mix)
     yield from (weight for mix in given.start_points for _, weight in mix)
     for piece in given.pieces:
-        yield from piece.rewards
+        for own in (piece.rewards, piece.steps, piece.visits):
+            yield from own or ()
         yield from (weight for row in piece.weights or () for weight in row)
 
 
@@ -59,7 +63,10 @@ class _Form:
     def check(self) -> None:
         given, t = self.given, self.tables
         exits = t.n_exits[t.vertex_component].tolist()
-        self._require(len(given.steps) == t.n_vertices, "steps: one number per vertex")
+        for name in ("steps", "potential", "visits"):
+            known = len(getattr(given, name) or ()) in (0, t.n_vertices)
+            self._require(known, f"{name}: one number per vertex")
+        self._require(given.reach is None or bool(given.steps), "reach without steps")
         if given.reach is not None:
             sizes = [len(row) for row in given.reach]
             self._require(sizes == exits, "reach: one number per vertex and exit")
@@ -79,14 +86,17 @@ class _Form:
         """Points for the upper claim, pieces for the lower (the reverse for a least total)."""
         given, c = self.given, self.tables.start_component
         entries = int(self.tables.n_entries[c])
-        above, below = given.upper, given.lower
+        above, below = given.upper is not None, given.lower is not None
         if given.objective == "min":
             above, below = below, above
-        if above is not None:
+        if given.infinite is not None:
+            self._require(not above and not below, "an infinite optimum has no ends")
+            below = given.infinite == ("inf" if given.objective == "max" else "-inf")
+        if above:
             self._require(len(given.start_points) == entries, "start_points: one per start entry")
             for mix in given.start_points:
                 self._check_mix(mix, c, "start_points")
-        if below is not None:
+        if below or given.start_pieces:
             self._require(len(given.start_pieces) == entries, "start_pieces: one per start entry")
             for number in given.start_pieces:
                 self._check_reference(number, given.pieces, c, "start_pieces")
@@ -109,7 +119,8 @@ class _Form:
         vertices = self._block(place, piece.component)
         exits = int(t.n_exits[piece.component])
         weights = piece.rewards if piece.weights is None else piece.weights
-        sizes = (len(piece.actions), len(piece.rewards), len(weights))
+        more = [len(own) for own in (piece.steps, piece.visits) if own is not None]
+        sizes = (len(piece.actions), len(piece.rewards), len(weights), *more)
         self._require(set(sizes) == {len(vertices)}, f"{place}: one of each per vertex")
         # With one exit, R + p.v + (1 - p) min v is R + v whatever p is, so there is none to give.
         self._require((piece.weights is None) == (exits == 1), f"{place}: weights or one exit")

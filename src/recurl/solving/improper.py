@@ -11,7 +11,8 @@ import numpy as np
 
 from recurl.errors import NotProperError
 from recurl.solving.evaluate import evaluate
-from recurl.solving.least_cost import least_cost, potential
+from recurl.solving.least_cost import least_cost
+from recurl.solving.potential import potential
 from recurl.solving.solution import Solution
 from recurl.solving.termination import termination
 

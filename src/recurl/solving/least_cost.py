@@ -1,31 +1,34 @@
 """1-exit models in which dawdling costs, and some policies do not end.
 
-A *potential* has a number h for every vertex, k >= 0 for every box, and c > 0 with
-``r(q, a) + sum p h(q') <= h(q) - c`` for all actions, ``h(call port) >= h(entry) + k`` and
-``h(exit) + k >= h(return port)`` for the box. Then h of the current vertex and k of all pending
-boxes add up to at least min h at any time, and fall by c with every step, rewards included: so a
-policy that takes infinitely many steps on average pays infinitely much. The least cost is that of a
-policy that ends, if there is one. Policy iteration finds it, from a policy that ends as surely as
-possible: better policies cost less, hence end too.
+A potential h (see `recurl.solving.potential`) shows that policies which take infinitely many steps
+on average pay infinitely much. The least cost is that of a policy that ends, if there is one.
+Policy iteration finds it, from a policy that ends as surely as possible: better policies cost less,
+hence end too.
 
 If J <= c(a) + sum p J for all actions then no policy costs less than J: that is clear for those
 that pay infinitely much, and the others forget J, as in docs/solving.md. With H(q) = h(exit) - h(q)
-the mix (1 - delta) J + delta H has room for the errors of J.
+the mix (1 - delta) J + delta H has room for the errors of J. Likewise K >= c + sum p K for the
+actions of the policy bounds its costs, and its own steps make room for errors.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recurl.model.tables import CALL, EXITS, Floats, Ints, Tables
 from recurl.policy import Policy
 from recurl.solving.expectations import Expectations, expectations
-from recurl.solving.offsets import LARGEST_PROGRAM
+from recurl.solving.one_exit_bounds import one_exit_certificate
+from recurl.solving.one_exit_system import sum_towards
+from recurl.solving.outward import float_above, float_below
+from recurl.solving.potential import Potential
 from recurl.solving.rows import Rows, rows_of_model, rows_of_policy
 from recurl.solving.solution import Solution
+from recurl.solving.steps import inductive, no_offsets
 from recurl.solving.termination import termination
 
 if TYPE_CHECKING:
@@ -36,135 +39,97 @@ if TYPE_CHECKING:
 _ROUNDS, _GAIN = 200, 1e-12
 
 
-class Potential(NamedTuple):
-    """A number by vertex that falls with every step.
-
-    Attributes:
-        values: h by vertex; 0 where no run comes.
-        cost: By how much it falls at least: c.
-    """
-
-    values: Floats
-    cost: float
-
-
-def potential(model: RMDP, question: Question) -> Potential | None:
-    """A potential that shows that every step costs something in the end; None if none was found.
-
-    It is found by a linear program, unless every step costs something by itself, and checked with
-    rounding counted.
-    """
-    t, seen = model.tables, model.reach.reachable
-    gain = np.add.reduceat(t.prob * question.transition_rewards(t), t.transition_start[:-1])
-    size = np.maximum.reduceat(np.abs(question.transition_rewards(t)), t.transition_start[:-1])
-    taken = seen[t.action_vertex]
-    h = np.zeros(t.n_vertices)
-    if gain[taken].max() >= 0:
-        found = _program(t, gain, taken) if t.n_vertices <= LARGEST_PROGRAM else None
-        if found is None:
-            return None
-        h = np.where(seen, found, 0.0)
-    _fill_ports(t, h, seen)
-    owner = np.repeat(np.arange(t.n_actions), np.diff(t.transition_start))
-    most = np.maximum.reduceat(np.abs(h[t.target]), t.transition_start[:-1])
-    drop = h[t.action_vertex] - gain - np.bincount(owner, t.prob * h[t.target], t.n_actions)
-    count = np.diff(t.transition_start) + 8
-    drop -= count * 1e-15 * (size + most + np.abs(h[t.action_vertex]))
-    cost = float(drop[taken].min())
-    return Potential(h, cost) if cost > 0 else None
-
-
-def _fill_ports(t: Tables, h: Floats, seen: Mask) -> None:
-    """The least values of call ports that the inequalities of ports allow, rounded up."""
-    rise = h[t.box_return] - h[t.component_start[t.box_component] + t.n_entries[t.box_component]]
-    kept = np.where(seen[t.box_return] & (rise > 0), np.nextafter(rise, np.inf), 0.0)
-    calls = np.flatnonzero((t.vertex_kind == CALL) & seen)
-    more, entry = kept[t.vertex_box[calls]], h[t.entry_of_call(calls)]
-    h[calls] = np.where(more > 0, np.nextafter(entry + more, np.inf), entry)
-
-
-def _program(t: Tables, gain: Floats, taken: Mask) -> Floats | None:
-    """The potential with the greatest c, at most 1."""
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
-
-    actions = np.flatnonzero(taken)
-    line = np.full(t.n_actions, -1)
-    line[actions] = np.arange(len(actions))
-    each = np.repeat(line, np.diff(t.transition_start))
-    used = np.flatnonzero(each >= 0)
-    calls = np.flatnonzero(t.vertex_kind == CALL)
-    exits = t.component_start[t.box_component] + t.n_entries[t.box_component]
-    high, low = np.append(calls, exits), np.append(t.entry_of_call(calls), t.box_return)
-    ties = len(actions) + np.arange(len(high))
-    box = np.append(t.vertex_box[calls], np.arange(t.n_boxes)) + t.n_vertices + 1
-    share = np.append(np.ones(len(calls)), np.full(t.n_boxes, -1.0))
-    parts = [
-        (each[used], t.target[used], t.prob[used]),
-        (line[actions], t.action_vertex[actions], np.full(len(actions), -1.0)),
-        (line[actions], np.full(len(actions), t.n_vertices), np.ones(len(actions))),
-        (ties, low, np.ones(len(ties))),
-        (ties, high, np.full(len(ties), -1.0)),
-        (ties, box, share),
-    ]
-    row, column, value = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    shape = (len(actions) + len(ties), t.n_vertices + 1 + t.n_boxes)
-    found = linprog(
-        np.concatenate([np.zeros(t.n_vertices), [-1.0], np.zeros(t.n_boxes)]),
-        A_ub=coo_array((value, (row, column)), shape=shape).tocsr(),
-        b_ub=np.append(-gain[actions], np.zeros(len(ties))),
-        bounds=[(None, None)] * t.n_vertices + [(0.0, 1.0)] + [(0.0, None)] * t.n_boxes,
-        method="highs",
-    )
-    if found.x is None or not found.x[t.n_vertices] > 0:
-        return None
-    values: Floats = found.x[: t.n_vertices]
-    return values
-
-
 def least_cost(model: RMDP, question: Question, falls: Potential) -> Solution | None:
     """The optimum of a 1-exit model in which a potential falls with every step.
 
     Returns:
-        The solution, or None if no policy was found that ends from everywhere.
+        The solution, or None if no policy was found that ends.
 
     Example:
         >>> import recurl
+        >>> from recurl.solving.potential import potential
         >>> builder = recurl.Builder("wait").component("A", entries="in", exits="out")
         >>> builder = builder.at("in").action("try").to("room")
         >>> builder = builder.at("room").action("wait").to("room").action("try").to("out", 0.5)
         >>> model = builder.to("room", 0.5).build()
         >>> question = recurl.Question("min", "steps")
-        >>> round(least_cost(model, question, potential(model, question)).value, 9)
-        3.0
+        >>> solution = least_cost(model, question, potential(model, question))
+        >>> round(solution.value, 9), recurl.verify(model, solution.certificate).theorems
+        (3.0, ('costs', 'policy'))
     """
     began = time.perf_counter()
     t, seen = model.tables, model.reach.reachable & model.tables.states
     rows = rows_of_model(t)._replace(reward=-question.transition_rewards(t))
     work = {"policies": 0.0}
     policy, found = _best(model, question, rows, work)
-    if not np.isfinite(found.reward[seen]).all():
+    if not np.isfinite(found.reward[rows.start]).all():
         return None
     exits = t.component_start[:-1] + t.n_entries
-    height = falls.values[exits[t.vertex_component]] - falls.values
-    least = _certain(rows, np.where(seen, found.reward, 0.0), seen, height, falls.cost)
-    if least is None:
+    height = np.where(seen, falls.values[exits[t.vertex_component]] - falls.values, 0.0)
+    least = _certain(rows, _with_lost(found.reward, seen, height), seen, height, falls.cost)
+    spent = _spent(_own_rows(policy, question), found)
+    if least is None or spent is None:
         return None
-    low = float(rows.start_prob @ least[rows.start])
-    high = float(rows.start_prob @ (found.reward + found.error)[rows.start])
-    worth = float(question.root_values(t)[0])
-    ends = sorted((question.sign * (worth - low), question.sign * (worth - max(low, high))))
+    upper, lower, own_steps = (
+        _by_vertex(t, *pair)
+        for pair in ((-least, np.inf), (-spent[0], -np.inf), (spent[1], np.inf))
+    )
+    low, high = _ends(model, question, lower, upper)
     return Solution(
         model,
         question,
-        ends[0],
-        ends[1],
+        low,
+        high,
         method="policy-iteration",
         reason="policies that do not end pay infinitely much",
         policy=policy,
         work=work,
         seconds=time.perf_counter() - began,
+        _certify=lambda: one_exit_certificate(
+            model,
+            question,
+            (low, high),
+            lower=lower,
+            upper=upper,
+            actions=policy.actions,
+            potential=falls.values,
+            own_steps=own_steps,
+        ),
     )
+
+
+def _with_lost(cost: Floats, seen: Mask, height: Floats) -> Floats:
+    """Costs with something large in places from which no policy ends; 0 where no run comes."""
+    known = seen & np.isfinite(cost)
+    far = 16 * (1.0 + np.abs(cost[known]).max(initial=0.0) + np.abs(height).max(initial=0.0))
+    return np.where(known, cost, np.where(seen, height + far, 0.0))
+
+
+def _by_vertex(t: Tables, x: Floats, direction: float) -> Floats:
+    """Values of all vertices from values of states, calls being rounded towards a direction."""
+    values = np.where(t.states & np.isfinite(x), x, 0.0)
+    calls = np.flatnonzero(t.vertex_kind == CALL)
+    back = t.box_return[t.vertex_box[calls]]
+    values[calls] = sum_towards(values[t.entry_of_call(calls)], values[back], direction)
+    return values
+
+
+def _ends(model: RMDP, question: Question, lower: Floats, upper: Floats) -> tuple[float, float]:
+    """What the vectors prove of the start, in exact numbers rounded outwards."""
+    worth = Fraction(float(question.root_values(model.tables)[0]))
+    starts = model.start_exact().items()
+    below, above = (
+        worth + sum(p * Fraction(float(x[v])) for v, p in starts if p) for x in (lower, upper)
+    )
+    ends = (below, above) if question.sign > 0 else (-above, -below)
+    return float_below(Fraction(ends[0])), float_above(Fraction(ends[1]))
+
+
+def _own_rows(policy: Policy, question: Question) -> Rows:
+    """Rows of a policy, rewards being costs."""
+    own = rows_of_policy(policy)
+    steps = question.rewards == "steps"
+    return own._replace(reward=np.ones_like(own.reward) if steps else -question.sign * own.reward)
 
 
 def _best(
@@ -175,10 +140,7 @@ def _best(
     assert policy is not None
     for _ in range(_ROUNDS):
         work["policies"] += 1
-        own = rows_of_policy(policy)
-        steps = question.rewards == "steps"
-        paid = np.ones_like(own.reward) if steps else -question.sign * own.reward
-        found = expectations(own._replace(reward=paid), everywhere=True)
+        found = expectations(_own_rows(policy, question), everywhere=True)
         best, value = _cheapest(rows, found.reward)
         with np.errstate(invalid="ignore"):
             better = value < found.reward - _GAIN * (1 + np.abs(found.reward))
@@ -210,6 +172,17 @@ def _cheapest(rows: Rows, cost: Floats) -> tuple[Ints, Floats]:
     return best, least
 
 
+def _excess(rows: Rows, cost: Floats, seen: Mask) -> tuple[float, float]:
+    """By how much costs exceed what some action of a place leads to, and the rounding of that."""
+    owner = np.repeat(np.arange(rows.size), np.diff(rows.action_start))
+    terms = 8 + int(np.diff(rows.transition_start).max())
+    most = float(np.abs(cost).max() + np.abs(rows.reward).max())
+    with np.errstate(over="ignore"):
+        most = float(np.abs(cost).max() + np.abs(rows.reward).max())
+        gap = (cost[owner] - _values(rows, cost))[seen[owner]]
+    return float(np.max(gap, initial=-np.inf)), terms * (4.6e-16 * most + 1e-323)
+
+
 def _certain(rows: Rows, cost: Floats, seen: Mask, height: Floats, price: float) -> Floats | None:
     """Costs, mixed with what makes every inequality hold in spite of errors; None if it does not.
 
@@ -220,17 +193,31 @@ def _certain(rows: Rows, cost: Floats, seen: Mask, height: Floats, price: float)
         height: H with ``H + price <= c(a) + sum p H`` for all actions.
         price: That price.
     """
-    owner = np.repeat(np.arange(rows.size), np.diff(rows.action_start))
-    taken = seen[owner]
-    terms = 8 + int(np.diff(rows.transition_start).max())
-    height = np.where(seen, height, 0.0)
-    most = float(np.abs(cost).max() + np.abs(height).max() + np.abs(rows.reward).max())
-    doubt = terms * 4.6e-16 * most
-
-    def short(x: Floats) -> float:
-        return float(np.max((x[owner] - _values(rows, x))[taken], initial=0.0)) + doubt
-
-    share = min(1.0, 2 * short(cost) / price)
+    gap, doubt = _excess(rows, cost, seen)
+    share = min(1.0, 2 * (max(gap, 0.0) + doubt + _excess(rows, height, seen)[1]) / price)
     mixed = (1 - share) * cost + share * height
-    gap = np.max((mixed[owner] - _values(rows, mixed))[taken], initial=-np.inf)
+    gap, doubt = _excess(rows, mixed, seen)
     return mixed if gap <= -doubt else None
+
+
+def _spent(own: Rows, found: Expectations) -> tuple[Floats, Floats] | None:
+    """K >= c + sum p K for a policy, and d >= 1 + sum p d, rounding counted; None if not found.
+
+    Args:
+        own: The rows of the policy, rewards being costs.
+        found: Its costs and steps; only places where they are finite matter.
+    """
+    ends = np.isfinite(found.steps_upper) & np.isfinite(found.reward)
+    scale = inductive(own, np.where(ends, found.steps_upper, np.inf), no_offsets(own))
+    if scale is None or not ends[own.start].all():
+        return None
+    steps = np.where(ends, found.steps_upper * scale, 0.0)
+    cost = np.where(ends, found.reward, 0.0)
+    minus = own._replace(reward=-own.reward)
+    gap, doubt = _excess(minus, -cost, ends)
+    for more in (2.0, 16.0, 256.0):
+        raised = cost + more * (max(gap, 0.0) + doubt) * steps
+        left, doubtful = _excess(minus, -raised, ends)
+        if left <= -doubtful:
+            return raised, steps
+    return None

@@ -167,7 +167,9 @@ def one_exit_certificate(
     lower: Floats,
     upper: Floats,
     actions: Ints,
-    steps: Floats,
+    steps: Floats | None = None,
+    potential: Floats | None = None,
+    own_steps: Floats | None = None,
 ) -> Certificate:
     """Write down bounds of a 1-exit model that hold with rounding counted.
 
@@ -179,15 +181,20 @@ def one_exit_certificate(
         upper: U(q) by vertex with U >= F(U), negated as the question says.
         actions: Action of each vertex, counted within the vertex.
         steps: d(q) by vertex, with d(q) >= 1 + sum p d(q') for all actions.
+        potential: h(q) by vertex, in place of the steps (see `recurl.solving.potential`).
+        own_steps: d(q) by vertex, with d(q) >= 1 + sum p d(q') for the given actions.
     """
     t = model.tables
     points, pieces = [], []
+    own = np.zeros(0) if own_steps is None else own_steps
     for c in range(t.n_components):
         block = slice(int(t.component_start[c]), int(t.component_start[c + 1]))
         ports = np.flatnonzero(t.vertex_kind[block] == CALL) + block.start
         callees = t.box_component[t.vertex_box[ports]].tolist()
         points.append(Point(c, upper[block].tolist(), [[(b, 1.0)] for b in callees]))
-        pieces.append(Piece(c, actions[block].tolist(), callees, lower[block].tolist()))
+        taken = own[block].tolist() or None
+        piece = Piece(c, actions[block].tolist(), callees, lower[block].tolist(), steps=taken)
+        pieces.append(piece)
     return Certificate(
         model=model.fingerprint,
         objective=question.objective,
@@ -197,7 +204,8 @@ def one_exit_certificate(
         upper=interval[1],
         points=points,
         pieces=pieces,
-        steps=steps.tolist(),
+        steps=[] if steps is None else steps.tolist(),
+        potential=None if potential is None else potential.tolist(),
         start_points=[[(t.start_component, 1.0)]] * len(t.start_prob),
         start_pieces=[t.start_component] * len(t.start_prob),
     )

@@ -90,7 +90,7 @@ class System:
         values = np.where(self.row >= 0, x[self.row], np.where(t.states, np.nan, 0.0))
         calls = np.flatnonzero(t.vertex_kind == CALL)
         returns = t.box_return[t.vertex_box[calls]]
-        values[calls] = _sum_towards(values[t.entry_of_call(calls)], values[returns], direction)
+        values[calls] = sum_towards(values[t.entry_of_call(calls)], values[returns], direction)
         return values
 
     def at_start(self, x: Floats, direction: float) -> float:
@@ -113,7 +113,7 @@ class System:
         return local
 
 
-def _sum_towards(a: Floats, b: Floats, direction: float) -> Floats:
+def sum_towards(a: Floats, b: Floats, direction: float) -> Floats:
     """``a + b``, rounded towards ``direction`` where it is not exact."""
     total = a + b
     part = total - a

@@ -1,5 +1,6 @@
 """The independent checker of certificates."""
 
-from recurl.verification.checker import Verdict, verify
+from recurl.verification.theorems import verify
+from recurl.verification.verdict import THEOREMS, Verdict
 
-__all__ = ["Verdict", "verify"]
+__all__ = ["THEOREMS", "Verdict", "verify"]

@@ -4,14 +4,15 @@ Every number of a certificate is a binary float, hence a whole number of units 2
 model's own numbers are fractions. Inequalities are checked in whole numbers, after scaling, unless
 rounded arithmetic proves them with room to spare (see `recurl.verification.rounded`).
 With F the operator of the optimality equations, U >= F(U) and L <= F(L) imply that the optimum
-lies between L and U *on a proper model*, and the step bounds d prove that the model is proper.
-The proofs are in docs/solving.md.
+lies between L and U *on a proper model*, and the step bounds d prove that the model is proper. For
+other models see `recurl.verification.theorems`. Inequalities are needed only where runs can come
+to. The proofs are in docs/solving.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -20,72 +21,15 @@ from recurl.errors import CertificateError
 from recurl.model.certificate_form import check_form, numbers
 from recurl.model.tables import CALL, EXIT
 from recurl.verification.rounded import Rounded, binary_places
+from recurl.verification.verdict import Verdict
 
 if TYPE_CHECKING:
     from recurl.model.certificate import Certificate, Piece, Point
     from recurl.model.rmdp import RMDP
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a certificate proves.
-
-    Attributes:
-        lower: The optimum is at least this, or None if nothing is claimed.
-        upper: The optimum is at most this, or None if nothing is claimed.
-        steps: Every policy ends within this expected number of steps from the start.
-        checked: How many inequalities were checked.
-        objective: Which optimum it is: ``"max"`` or ``"min"``.
-        rewards: What is added up: ``"model"`` rewards, ``"steps"``, or ``"none"``.
-        exit_values: Worth of each exit of the start component, by name, where one is not 0.
-    """
-
-    lower: float | None
-    upper: float | None
-    steps: float
-    checked: int
-    objective: str
-    rewards: str
-    exit_values: dict[str, float]
-
-    @property
-    def claim(self) -> str:
-        """The total that the interval is about, in words."""
-        best = "greatest" if self.objective == "max" else "least"
-        worth = self.exit_values
-        if self.rewards == "none":
-            if list(worth.values()) == [1.0]:
-                return f"{best} probability to leave by {next(iter(worth))}"
-            total = "expected worth of the exit reached"
-        else:
-            words = {"model": "expected total reward", "steps": "expected number of steps"}
-            total = words[self.rewards]
-        exits = ", ".join(f"{name} worth {value:g}" for name, value in worth.items())
-        return f"{best} {total}" + (f" (exits: {exits})" if exits else "")
-
-    def __str__(self) -> str:
-        low = "-inf" if self.lower is None else repr(self.lower)
-        high = "inf" if self.upper is None else repr(self.upper)
-        return (
-            f"proved: the {self.claim} lies in [{low}, {high}], and every policy ends within "
-            f"{self.steps:.6g} expected steps ({self.checked} inequalities, all exact)"
-        )
-
-
-def verify(model: RMDP, certificate: Certificate) -> Verdict:
-    """Check a certificate against a model, in exact arithmetic.
-
-    Raises:
-        CertificateError: Names the first inequality that does not hold, or what is malformed.
-
-    Example:
-        >>> import recurl
-        >>> model = recurl.zoo.cloud(exits=1)
-        >>> verdict = recurl.verify(model, recurl.solve(model).certificate)
-        >>> abs(verdict.lower + 5.3425) < 1e-6
-        True
-    """
-    return _Checker(model, certificate).verdict()
+Place = tuple[int | None, int]
+"""A vertex; under the policy of the pieces, with the piece that it is visited in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,44 +41,67 @@ class _Row:
     edges: tuple[tuple[int, int], ...]  # (probability, vertex)
 
 
-class _Checker:
-    """One certificate under check; vertices are the model's, numbers whole."""
+class Checker:
+    """One certificate under check; vertices are the model's, numbers whole.
+
+    Attributes:
+        above: The end that points prove: for the least total everything is negated.
+        below: The end that pieces prove.
+        grows: Whether pieces must grow with every step.
+        stops_at_0: Whether what is still to come is worth at least 0.
+    """
 
     def __init__(self, model: RMDP, certificate: Certificate) -> None:
         self.model, self.tables, self.given = model, model.tables, certificate
         self.sign = 1 if certificate.objective == "max" else -1
-        self.checked = 0
+        self.above, self.below = (certificate.upper, certificate.lower)[:: self.sign]
+        self.checked, self.grows, self.stops_at_0 = 0, False, False
+        self.reach: list[list[Fraction]] = []
+        self.rows: dict[int, _Row] = {}
 
     def verdict(self) -> Verdict:
+        """Check everything; CertificateError names what does not hold."""
         check_form(self.model, self.given)
         self.unit = 1 << binary_places(numbers(self.given))
-        self.rows: dict[int, _Row] = {}
         rounded = Rounded(self.model, self.given, self.sign)
-        self.proved_steps = rounded.steps()
+        self.proved_steps: Sequence[bool] = rounded.steps().tolist() if self.given.steps else []
+        theorems = self._check_premises()
         self.proved_points = rounded.points(self.given.points)
+        if self.stops_at_0:
+            self.proved_points = [proved & False for proved in self.proved_points]
         self.proved_pieces = rounded.pieces(self.given.pieces)
-        self._check_reach()
-        self._check_steps()
         for i, point in enumerate(self.given.points):
             self._check_point(i, point)
         for i, piece in enumerate(self.given.pieces):
             self._check_piece(i, piece)
         root = [Fraction(self.sign * x) for x in self._root()]
-        # For the least total everything is negated: the claim above becomes the one below.
-        above, below = (self.given.upper, self.given.lower)[:: self.sign]
-        if above is not None:
-            self._require(self._start_above(root) <= self.sign * Fraction(above), "the upper claim")
-        if below is not None:
-            self._require(self._start_below(root) >= self.sign * Fraction(below), "the lower claim")
+        if (end := self.above) is not None:
+            self._require(self._start_above(root) <= self.sign * Fraction(end), "the upper claim")
+        if (end := self.below) is not None:
+            self._require(self._start_below(root) >= self.sign * Fraction(end), "the lower claim")
+        ends = (self.given.lower, self.given.upper)
+        if self.given.infinite:
+            ends = (float(self.given.infinite),) * 2
         return Verdict(
-            self.given.lower,
-            self.given.upper,
+            *ends,
             self._start_steps(),
             self.checked + rounded.proved,
             self.given.objective,
             self.given.rewards,
             self._worth_by_name(),
+            tuple(dict.fromkeys(theorems)),
         )
+
+    def _check_premises(self) -> list[str]:
+        """Why bounds of single steps are bounds of totals: every policy ends."""
+        self._check_reach()
+        self._check_steps()
+        return ["steps"]
+
+    @property
+    def _visited(self) -> Container[Place]:
+        """Where runs can come to, under all policies (no piece) and under that of the pieces."""
+        raise NotImplementedError
 
     def _worth_by_name(self) -> dict[str, float]:
         """Exits of the start component that are worth something."""
@@ -170,9 +137,9 @@ class _Checker:
         pairs = ((int(p * scale), int(t.target[i])) for p, i in zip(probs, edges, strict=True))
         return _Row(scale, self.sign * int(reward * scale), tuple(pairs))
 
-    def _require(self, holds: bool, what: str) -> None:
+    def _require(self, holds: bool, what: str, at: Place | None = None) -> None:
         self.checked += 1
-        if not holds:
+        if not holds and (at is None or at in self._visited):
             raise CertificateError(f"not proved: {what} does not hold")
 
     def _actions(self, vertex: int) -> range:
@@ -204,7 +171,7 @@ class _Checker:
             place = f"reach at {self._name(v)}"
             self._require(min(own) >= 0 and sum(own) <= 1, place)
             for k, least in enumerate(own):
-                self._require(all(least <= x for x in self._reached(v, k)), place)
+                self._require(all(least <= x for x in self._reached(v, k)), place, (None, v))
 
     def _reached(self, v: int, k: int) -> Iterator[Fraction]:
         """How often exit k is reached from a vertex, by each action, or by the call there."""
@@ -221,7 +188,7 @@ class _Checker:
     def _rise(self, entry: int, change: Sequence[Fraction]) -> Fraction:
         """By how much an entry's worth rises at most if exit values do: p.t + (1 - sum p) max t."""
         if not self.reach:
-            return max(change)
+            return max(max(change), Fraction(0)) if self.stops_at_0 else max(change)
         sure = self.reach[entry]
         others = (1 - sum(sure)) * max(change)
         return sum((p * x for p, x in zip(sure, change, strict=True)), others)
@@ -248,11 +215,11 @@ class _Checker:
         if self.tables.vertex_kind[v] == CALL:
             entry, ret, first, count = self._ports(v)
             change = [Fraction(d[ret + k] - d[first + k]) for k in range(count)]
-            self._require(d[v] >= d[entry] + self._rise(entry, change), place)
+            self._require(d[v] >= d[entry] + self._rise(entry, change), place, (None, v))
         for action in self._actions(v):
             row = self._row(action)
             after = sum(p * d[target] for p, target in row.edges)
-            self._require(row.scale * d[v] >= row.scale * self.unit + after, place)
+            self._require(row.scale * d[v] >= row.scale * self.unit + after, place, (None, v))
 
     # Points: w >= F(w) at every stored vector of exit values
 
@@ -271,11 +238,11 @@ class _Checker:
                 outside = [Fraction(w[ret + k], self.unit) for k in range(count)]
                 entry = int(self.tables.vertex_port[v])
                 above = self._mixed(mixes[v], entry, outside, place)
-                self._require(Fraction(value, self.unit) >= above, place)
+                self._require(Fraction(value, self.unit) >= above, place, (None, v))
             for action in self._actions(v):
                 row = self._row(action)
                 after = row.reward * self.unit + sum(p * w[target] for p, target in row.edges)
-                self._require(row.scale * value >= after, place)
+                self._require(row.scale * value >= after, place, (None, v))
 
     def _mixed(
         self, mix: Sequence[tuple[int, float]], entry: int, outside: Sequence[Fraction], place: str
@@ -316,31 +283,32 @@ class _Checker:
         for v in reward:
             if proved[v - first]:
                 continue
-            place = f"piece {i} at {self._name(v)}"
+            place, at = f"piece {i} at {self._name(v)}", (i, v)
             self._require(min(weight[v]) >= 0 and sum(weight[v]) <= self.unit, place)
             if t.vertex_kind[v] == EXIT:
                 own = int(t.vertex_port[v])
                 fits = all(w <= (self.unit if k == own else 0) for k, w in enumerate(weight[v]))
-                self._require(reward[v] <= 0 and fits, place)
+                self._require(reward[v] <= 0 and fits, place, at)
             elif t.vertex_kind[v] == CALL:
-                self._check_piece_call(v, self.given.pieces[calls[v]], reward, weight, place)
+                self._check_piece_call(at, self.given.pieces[calls[v]], reward, weight, place)
             else:
                 row = self._row(self._actions(v)[piece.actions[v - first]])
                 after = row.reward * self.unit + sum(p * reward[q] for p, q in row.edges)
-                self._require(row.scale * reward[v] <= after, place)
+                self._require(row.scale * reward[v] + int(self.grows) <= after, place, at)
                 for k in range(exits if exits > 1 else 0):
                     reached = sum(p * weight[q][k] for p, q in row.edges)
-                    self._require(row.scale * weight[v][k] <= reached, place)
+                    self._require(row.scale * weight[v][k] <= reached, place, at)
 
     def _check_piece_call(
         self,
-        v: int,
+        at: tuple[int, int],
         callee: Piece,
         reward: dict[int, int],
         weight: dict[int, list[int]],
         place: str,
     ) -> None:
         """R <= R_c + sum p_c R_ret + rho min R_ret;  p <= sum p_c p_ret."""
+        v = at[1]
         entry, ret, _, count = self._ports(v)
         local = entry - int(self.tables.component_start[callee.component])
         inner = self._weights(callee, local)
@@ -348,10 +316,10 @@ class _Checker:
         after = sum(p * r for p, r in zip(inner, outside, strict=True))
         after += (self.unit - sum(inner)) * min(outside)
         own = self.unit * (reward[v] - self._whole(callee.rewards[local]))
-        self._require(own <= after, place)
+        self._require(own <= after, place, at)
         for k in range(len(weight[v]) if len(weight[v]) > 1 else 0):
             reached = sum(p * weight[ret + j][k] for j, p in enumerate(inner))
-            self._require(self.unit * weight[v][k] <= reached, place)
+            self._require(self.unit * weight[v][k] <= reached, place, at)
 
     def _weights(self, piece: Piece, local: int) -> list[int]:
         if piece.weights is None:
@@ -369,8 +337,11 @@ class _Checker:
         return total
 
     def _start_steps(self) -> float:
+        """Expected steps of every policy, or of that of the pieces; inf if not bounded."""
         first = int(self.tables.component_start[self.tables.start_component])
-        entries = range(len(self.tables.start_prob))
-        return float(
-            sum(self.model.exact.start(e) * Fraction(self.given.steps[first + e]) for e in entries)
-        )
+        own: list[Sequence[float]] = [self.given.steps[first:]] * len(self.tables.start_prob)
+        if not self.given.steps:
+            own = [self.given.pieces[i].steps or () for i in self.given.start_pieces]
+        if not all(own) or not own:
+            return math.inf
+        return float(sum(self.model.exact.start(e) * Fraction(d[e]) for e, d in enumerate(own)))

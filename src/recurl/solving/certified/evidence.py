@@ -11,6 +11,7 @@ import numpy.typing as npt
 from recurl.model.certificate import Certificate, Piece, Point
 from recurl.model.tables import Floats
 from recurl.policy import Policy
+from recurl.solving.certified.lower import steps_of
 from recurl.solving.reach import reach_rows
 
 if TYPE_CHECKING:
@@ -102,23 +103,46 @@ def _mixed(upper: Upper, mix: Mix) -> Floats:
     return bound
 
 
+def interval_of(question: Question, upper: Upper, lower: Lower) -> tuple[float, float]:
+    """What both bounds prove, in the sense of the question and rounded outwards."""
+    below, (above, size) = lower.start(), _start_above(upper)
+    below = float(np.nextafter(below - _margin(below), -np.inf))
+    above = float(np.nextafter(above + _margin(size), np.inf))
+    return (below, above) if question.sign > 0 else (-above, -below)
+
+
+def _start_above(upper: Upper) -> tuple[float, float]:
+    """What the points prove of the start, and the size of the numbers that this is a sum of."""
+    problem = upper.contexts.problem
+    exits = problem.components[problem.start].exits
+    total = size = 0.0
+    for entry, (c, mix) in enumerate(upper.start_mixes()):
+        rows = upper.raised(c, np.array([x for x, _ in mix]))
+        mixed = rows @ np.array([weight for _, weight in mix])
+        beyond = (problem.root - mixed[exits]).max()
+        total += problem.tables.start_prob[entry] * (mixed[entry] + beyond)
+        size = max(size, float(np.abs(rows).max()), abs(total))
+    return total, size
+
+
 def certificate_of(model: RMDP, question: Question, upper: Upper, lower: Lower) -> Certificate:
     """The certificate of both bounds."""
     problem = upper.contexts.problem
     points, start_points = _points(upper)
     pieces, start_pieces = _pieces(lower)
-    ends = lower.start(), _start_above(upper, start_points, points)
-    low, high = ends if question.sign > 0 else (-ends[1], -ends[0])
+    falls = problem.potential
+    low, high = interval_of(question, upper, lower)
     return Certificate(
         model=model.fingerprint,
         objective=question.objective,
         rewards=question.rewards,
         exit_values=list(question.exit_values),
-        lower=float(np.nextafter(low - _margin(low), -np.inf)),
-        upper=float(np.nextafter(high + _margin(high), np.inf)),
+        lower=low,
+        upper=high,
         points=points,
         pieces=pieces,
-        steps=problem.steps.tolist(),
+        steps=problem.steps.tolist() if falls is None else [],
+        potential=None if falls is None else falls.values.tolist(),
         start_points=start_points,
         start_pieces=start_pieces,
         reach=None if problem.reach is None else reach_rows(model.tables, problem.reach),
@@ -161,23 +185,11 @@ def _listed(c: int, mix: Iterable[tuple[int, float]], number: dict[Context, int]
     return sorted(used, key=lambda pair: pair[1])
 
 
-def _start_above(upper: Upper, start: list[Mix], points: list[Point]) -> float:
-    """What the points listed prove of the start."""
-    problem = upper.contexts.problem
-    exits = problem.components[problem.start].exits
-    total = 0.0
-    for entry, mix in enumerate(start):
-        rows = np.array([points[x].values for x, _ in mix])
-        mixed = np.array([w for _, w in mix]) @ rows
-        beyond = (problem.root - mixed[exits]).max()
-        total += problem.tables.start_prob[entry] * (mixed[entry] + beyond)
-    return float(total)
-
-
 def _pieces(lower: Lower) -> tuple[list[Piece], list[int]]:
     """Pieces that the start leads to, and those that it begins in."""
     ctx = lower.contexts
     start, used, number = _used_pieces(lower)
+    steps = None if ctx.problem.potential is None else steps_of(lower)
     pieces = []
     for c, x in used:
         exits = ctx.points[c].vectors.shape[1]
@@ -189,6 +201,7 @@ def _pieces(lower: Lower) -> tuple[list[Piece], list[int]]:
                 [number[y] for y in _called_pieces(lower, c, x)],
                 ctx.view(lower.rewards, c)[:, x].tolist(),
                 None if exits == 1 else weights.tolist(),
+                None if steps is None else ctx.view(steps, c)[:, x].tolist(),
             )
         )
     return pieces, [number[x] for x in start]

@@ -9,17 +9,15 @@ spite of rounding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from recurl.model.tables import Floats
+from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.linear import Inverses, fixed_point, solve_from_identity
-
-if TYPE_CHECKING:
-    from recurl.solving.certified.contexts import Contexts
 
 _IMPROVEMENTS = 3
 
@@ -244,6 +242,24 @@ class _Rewards:
         nodes = self.lower.callee[:, None]
         matrix = self.lower.contexts.matrix(nodes, np.ones(nodes.shape))
         return inverses.correction(residual, matrix)
+
+
+def steps_of(lower: Lower) -> Floats | None:
+    """D by slot with d >= 1 + sum p d' along the policy, rounding counted; None if not found.
+
+    A call takes what its callee takes, and after it p.d(ret) + (1 - sum p) max d(ret): the
+    equations of R with a reward of -1 for every step.
+    """
+    ctx = lower.contexts
+    problem = replace(ctx.problem, gain=np.full_like(ctx.problem.gain, -1.0))
+    counting = Contexts(problem, ctx.points)
+    for slack in (1e-12, 1e-9, 1e-6):
+        rewards = np.zeros_like(lower.rewards)
+        found = Lower(counting, lower.action, lower.callee, lower.reach, rewards)
+        _solve_rewards(found, slack, Inverses(counting))
+        if found.rewards.max() <= 0 and _sound(found):
+            return 0.0 - found.rewards
+    return None
 
 
 def composed_rewards(lower: Lower, rewards: Floats) -> Floats:

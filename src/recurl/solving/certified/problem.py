@@ -11,6 +11,8 @@ import numpy as np
 
 from recurl.errors import NotProperError
 from recurl.model.tables import CALL, Floats, Ints, Tables
+from recurl.solving.ending_policy import ending_policy
+from recurl.solving.potential import Potential, potential
 from recurl.solving.properness import analyse, step_evidence
 
 if TYPE_CHECKING:
@@ -157,8 +159,11 @@ class Problem:
         tables: The model.
         gain: Expected reward of each action.
         root: Worth of each exit of the start component.
-        steps: Step bounds d with slack 1 at states and at calls alike (see `with_call_slack`).
+        steps: Step bounds d with slack 1 at states and at calls alike (see `with_call_slack`). With
+            a potential, expected steps of some policy: a measure of how long runs are.
         reach: Probabilities that the step bounds rest on (see `StepBounds`), or None.
+        potential: In place of step bounds, where some policy does not end (see `Potential`).
+        first: A policy that ends, to begin with: actions by vertex, counted within it.
     """
 
     tables: Tables
@@ -166,18 +171,28 @@ class Problem:
     root: Floats
     steps: Floats
     reach: Floats | None = None
+    potential: Potential | None = None
+    first: Ints | None = None
 
     @classmethod
     def of(cls, model: RMDP, question: Question) -> Problem:
-        """The problem that a question poses; NotProperError if some policy may not end."""
+        """The problem that a question poses.
+
+        Raises:
+            NotProperError: Some policy may not end, and not ending is not known to cost.
+        """
         t = model.tables
-        proved = step_evidence(t)
-        if proved is None:
-            raise NotProperError(str(analyse(model)))
         rewards = question.transition_rewards(t)
         gain = np.add.reduceat(t.prob * rewards, t.transition_start[:-1])
-        steps = with_call_slack(t, proved.steps)
-        return cls(t, gain, question.root_values(t), steps, proved.reach)
+        root, proved = question.root_values(t), step_evidence(t)
+        if proved is not None:
+            return cls(t, gain, root, with_call_slack(t, proved.steps), proved.reach)
+        falls = potential(model, question)
+        ends = None if falls is None else ending_policy(model)
+        if falls is None or ends is None:
+            raise NotProperError(str(analyse(model)))
+        steps = np.where(t.states & np.isfinite(ends[1]), ends[1], 1.0)
+        return cls(t, gain, root, steps, None, with_call_fall(t, falls), ends[0])
 
     @cached_property
     def components(self) -> list[Component]:
@@ -204,14 +219,43 @@ class Problem:
         start = self.tables.component_start
         return self.steps[start[component] : start[component + 1]]
 
+    def own_potential(self, component: int) -> Floats:
+        """Potential of the vertices of a component."""
+        assert self.potential is not None
+        start = self.tables.component_start
+        return self.potential.values[start[component] : start[component + 1]]
+
+    def raised(self, component: int, values: Floats, excess: float) -> Floats:
+        """Values of a component that fail by an excess, raised so that no inequality fails.
+
+        By excess times d: d(q) >= 1 + sum p d(q') and d(call) >= 1 + d(en) + max (d(ret) - d(ex))
+        let every inequality gain the excess. With a potential, which holds with room c, by a mix
+        with it: (1 - t) values + t h gains t c and loses (1 - t) excess. ``[vertices, n]``
+        """
+        if self.potential is None:
+            return values + excess * self.own_steps(component)[:, None]
+        share = excess / (self.potential.cost + excess)
+        mixed: Floats = values + share * (self.own_potential(component)[:, None] - values)
+        return mixed
+
     def crude(self, component: int) -> tuple[Floats, Floats]:
         """A first upper bound: exit values v0 and values of all vertices, from the step bounds.
 
         With r the greatest expected reward of a step (at least 0), r d >= r + sum p r d and
-        r d(call) >= r d(en) + max (r d(ret) - r d(ex)): a point at v0 = r d(exits).
+        r d(call) >= r d(en) + max (r d(ret) - r d(ex)): a point at v0 = r d(exits). A potential is
+        a point as it is.
         """
-        values = max(0.0, float(self.gain.max(initial=0.0))) * self.own_steps(component)
+        if self.potential is None:
+            values = max(0.0, float(self.gain.max(initial=0.0))) * self.own_steps(component)
+        else:
+            values = self.own_potential(component)
         return values[self.components[component].exits], values
+
+
+def with_call_fall(tables: Tables, falls: Potential) -> Potential:
+    """A potential that falls at calls as well: half of what it falls by in the step before."""
+    half = 0.5 * falls.cost
+    return Potential(falls.values + half * (tables.vertex_kind == CALL), 0.99 * half)
 
 
 def with_call_slack(tables: Tables, steps: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.errors import NotProperError
-from recurl.model.tables import Floats
+from recurl.model.tables import Floats, Ints
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.linear import Inverses, solve_from_identity
 from recurl.solving.certified.lower import Lower, improved, lower_bound
@@ -56,11 +56,17 @@ def first_bounds(problem: Problem) -> tuple[Upper, Lower]:
     contexts = Contexts(problem, [Cloud(vector[None, :]) for vector, _ in crude])
     upper = Upper.of(contexts, np.concatenate([values for _, values in crude]))
     callee = np.zeros(int(contexts.call_base[-1]), np.int64)
+    action = upper.links.action if problem.first is None else _actions(problem, problem.first)
     for slack in (1e-13, 1e-10, 1e-8):
-        lower = lower_bound(contexts, upper.links.action, callee, slack)
+        lower = lower_bound(contexts, action, callee, slack)
         if lower.sound:
             return upper, lower
     raise NotProperError("no policy could be evaluated: the model is too close to improper")
+
+
+def _actions(problem: Problem, chosen: Ints) -> list[np.ndarray]:
+    """Actions by vertex as a policy with one context per component has them."""
+    return [(part.begin + chosen[part.first + part.states])[:, None] for part in problem.components]
 
 
 class Search:

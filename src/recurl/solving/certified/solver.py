@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recurl.solving.certified.evidence import certificate_of, policy_of, values_of
+from recurl.solving.certified.evidence import certificate_of, interval_of, policy_of, values_of
 from recurl.solving.certified.points import LINE_EXITS, MESH_EXITS
 from recurl.solving.certified.problem import Problem
 from recurl.solving.certified.search import Found, Search, first_bounds
@@ -62,7 +62,7 @@ def solve_certified(
     found = run.found
     assert found.lower is not None
     assert found.upper is not None
-    ends = sorted((question.sign * found.low, question.sign * found.high))
+    ends = interval_of(question, found.upper, found.lower)
     values = [question.sign * end for end in values_of(found.upper, found.lower)]
     return Solution(
         model,

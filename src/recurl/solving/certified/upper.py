@@ -153,15 +153,13 @@ class Upper:
         return worst + max(2e-14, terms * 2.3e-16) * largest
 
     def raised(self, component: int, which: np.ndarray, excess: float | None = None) -> Floats:
-        """Values of some contexts raised by excess times d, exits included: nothing fails any more.
+        """Values of some contexts raised, exits included, so that nothing fails any more.
 
-        With d(q) >= 1 + sum p d(q') and d(call) >= 1 + d(en) + max (d(ret) - d(ex)), every
-        inequality gains at least the excess: its own, if no other is given. ``[vertices, which]``
+        By its own excess, if no other is given; see `Problem.raised`. ``[vertices, which]``
         """
         ctx = self.contexts
-        rise = (self.excess if excess is None else excess) * ctx.problem.own_steps(component)
-        values: Floats = ctx.view(self.values, component)[:, which] + rise[:, None]
-        return values
+        values = ctx.view(self.values, component)[:, which]
+        return ctx.problem.raised(component, values, self.excess if excess is None else excess)
 
     @cached_property
     def used(self) -> list[np.ndarray]:
@@ -208,8 +206,14 @@ class Upper:
     def start(self) -> float:
         """What is proved of the start, the excess counted."""
         problem = self.contexts.problem
-        steps = problem.own_steps(problem.start)[: len(problem.tables.start_prob)]
-        value = self._at_root().value[0] + self.excess * steps
+        c, entries = problem.start, slice(0, len(problem.tables.start_prob))
+        value: Floats = self._at_root().value[0]
+        if problem.potential is None:
+            value = value + self.excess * problem.own_steps(c)[entries]
+        else:
+            anchor, h = problem.crude(c)
+            share = self.excess / (problem.potential.cost + self.excess)
+            value = value + share * (h[entries] + (problem.root - anchor).max() - value)
         return float(problem.tables.start_prob @ value)
 
 

@@ -1,0 +1,66 @@
+"""What the checker of certificates has to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+THEOREMS = {
+    "steps": "every policy ends within {steps:.6g} expected steps",
+    "costs": "a policy that takes infinitely many steps on average pays infinitely much",
+    "nonnegative": "what is still to come is never worth less than 0",
+    "policy": "a policy that earns the lower end ends within {steps:.6g} expected steps",
+    "nonpositive": "what is still to come is never worth more than 0",
+    "must go on": "every policy takes infinitely many steps on average, and pays for them",
+    "can go on": "a policy takes infinitely many steps on average, and is paid for them",
+}
+"""Why bounds of one step at a time are bounds of the total; for a least total, read with rewards
+negated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a certificate proves.
+
+    Attributes:
+        lower: The optimum is at least this, or None if nothing is claimed.
+        upper: The optimum is at most this, or None if nothing is claimed.
+        steps: The policies that `theorems` speaks of end within this expected number of steps from
+            the start; infinite if none is bounded.
+        checked: How many inequalities were checked.
+        objective: Which optimum it is: ``"max"`` or ``"min"``.
+        rewards: What is added up: ``"model"`` rewards, ``"steps"``, or ``"none"``.
+        exit_values: Worth of each exit of the start component, by name, where one is not 0.
+        theorems: Keys of `THEOREMS`: why the points, and why the pieces, prove their end.
+    """
+
+    lower: float | None
+    upper: float | None
+    steps: float
+    checked: int
+    objective: str
+    rewards: str
+    exit_values: dict[str, float]
+    theorems: tuple[str, ...]
+
+    @property
+    def claim(self) -> str:
+        """The total that the interval is about, in words."""
+        best = "greatest" if self.objective == "max" else "least"
+        worth = self.exit_values
+        if self.rewards == "none":
+            if list(worth.values()) == [1.0]:
+                return f"{best} probability to leave by {next(iter(worth))}"
+            total = "expected worth of the exit reached"
+        else:
+            words = {"model": "expected total reward", "steps": "expected number of steps"}
+            total = words[self.rewards]
+        exits = ", ".join(f"{name} worth {value:g}" for name, value in worth.items())
+        return f"{best} {total}" + (f" (exits: {exits})" if exits else "")
+
+    def __str__(self) -> str:
+        low = "-inf" if self.lower is None else repr(self.lower)
+        high = "inf" if self.upper is None else repr(self.upper)
+        lies = f"is {low}" if low == high else f"lies in [{low}, {high}]"
+        why = ", and ".join(THEOREMS[key].format(steps=self.steps) for key in self.theorems)
+        text = f"proved: the {self.claim} {lies}, as {why}"
+        return f"{text} ({self.checked} inequalities, all exact)"
