@@ -205,3 +205,14 @@ def nested_retries() -> recurl.RMDP:
                        .action("up", reward=-2).to("fail")
         .build("C")
     )  # fmt: skip
+
+
+def stuck() -> recurl.RMDP:
+    """No exit can be reached, and every step costs."""
+    return (
+        recurl.Builder("stuck")
+        .component("A", entries="in", exits="out")
+        .at("in").action("a", reward=-1).to("n").action("b", reward=-2).to("n")
+        .at("n").action("a", reward=-1).to("n").action("b", reward=-3).to("n")
+        .build()
+    )  # fmt: skip

@@ -46,10 +46,11 @@ def test_around_the_value_of_the_only_policy(seed: int, objective: str) -> None:
     assert found.upper - found.lower < 1e-8
 
 
-def test_nothing_is_certified_where_runs_may_not_end() -> None:
+def test_where_runs_may_not_end_only_infinite_totals_are_certified() -> None:
     model = recurl.zoo.gambler(p=0.6)
+    assert recurl.verify(model, chain_certificate(model, Question())).lower == math.inf
     with pytest.raises(CertificateError, match="cannot be proved to be finite"):
-        chain_certificate(model, Question())
+        chain_certificate(model, Question("max", "none", (1.0,)))
 
 
 def two_steps(first: str, second: str) -> recurl.RMDP:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.solving.references import stuck
 
 import recurl
 from recurl.errors import NotProperError
@@ -40,13 +41,7 @@ def test_negative_loop_when_the_least_is_asked_for() -> None:
 
 
 def test_no_way_out() -> None:
-    model = (
-        recurl.Builder("stuck")
-        .component("A", entries="in", exits="out")
-        .at("in").action("a", reward=-1).to("n").action("b", reward=-2).to("n")
-        .at("n").action("a", reward=-1).to("n").action("b", reward=-3).to("n")
-        .build()
-    )  # fmt: skip
+    model = stuck()
     assert recurl.solve(model, "policy-iteration").value == -math.inf
     assert recurl.solve(model, "policy-iteration", of="steps", objective="min").value == math.inf
 

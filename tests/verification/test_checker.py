@@ -8,17 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.solving.references import nested_retries, retry_client
-from tests.solving.test_improper import help_desk
 from tests.strategies import proper_models
 
 import recurl
 from recurl.errors import CertificateError
-from recurl.model.certificate import Certificate, Piece, Point
+from recurl.model.certificate import Certificate
 from recurl.model.tables import CALL, EXIT
 from recurl.solving.chain_certificate import chain_certificate
 
@@ -404,83 +401,3 @@ def test_steps_below_zero_prove_nothing() -> None:
     d = [steps[model.local_name(v)] for v in range(t.n_vertices)]
     with pytest.raises(CertificateError, match="steps at A"):
         recurl.verify(model, bare(model, d))
-
-
-IMPROPER = {"one exit": help_desk, "two exits": retry_client, "recursive": nested_retries}
-
-
-@pytest.fixture(scope="module", params=IMPROPER)
-def costly(request: pytest.FixtureRequest) -> tuple[recurl.RMDP, Certificate]:
-    """A model in which a client may retry for ever, and the certificate of its greatest total."""
-    model = IMPROPER[request.param]()
-    method = "policy-iteration" if model.kind.one_exit else "certified"
-    return model, recurl.solve(model, method).certificate
-
-
-def test_costs_take_the_place_of_steps(costly: tuple[recurl.RMDP, Certificate]) -> None:
-    model, certificate = costly
-    verdict = recurl.verify(model, certificate)
-    assert verdict.theorems == ("costs", "policy")
-    assert "a policy that takes infinitely many steps on average pays infinitely much" in str(
-        verdict
-    )
-    assert verdict.lower is not None
-    assert verdict.upper is not None
-    assert verdict.upper - verdict.lower <= 1e-6
-
-
-def test_a_potential_that_does_not_fall_is_refused(costly: tuple[recurl.RMDP, Certificate]) -> None:
-    model, certificate = costly
-    assert certificate.potential is not None
-    for v in np.flatnonzero(model.tables.states):
-        potential = [x - 100.0 * (v == q) for q, x in enumerate(certificate.potential)]
-        with pytest.raises(CertificateError, match="potential at"):
-            recurl.verify(model, msgspec.structs.replace(certificate, potential=potential))
-
-
-@pytest.mark.parametrize("missing", ["potential", "steps"])
-def test_neither_may_be_missing(costly: tuple[recurl.RMDP, Certificate], missing: str) -> None:
-    model, certificate = costly
-    changed = msgspec.structs.replace(certificate, potential=None)
-    if missing == "steps":
-        pieces = [msgspec.structs.replace(piece, steps=None) for piece in certificate.pieces]
-        changed = msgspec.structs.replace(certificate, pieces=pieces)
-        # What is still to come is worth at most 0 here, which proves the lower end as well.
-        assert recurl.verify(model, changed).theorems == ("costs", "nonpositive")
-        worth = [1.0] * int(model.tables.n_exits[model.tables.start_component])
-        changed = msgspec.structs.replace(changed, exit_values=worth)
-    with pytest.raises(CertificateError, match=r"a value >= 0|exits worth at most 0"):
-        recurl.verify(model, changed)
-
-
-def test_steps_of_pieces_must_fall(costly: tuple[recurl.RMDP, Certificate]) -> None:
-    model, certificate = costly
-    piece = certificate.pieces[certificate.start_pieces[0]]
-    assert piece.steps is not None
-    for k in (0, len(piece.steps) - 1):
-        fewer = [x - 1.5 * (i == k) for i, x in enumerate(piece.steps)]
-        pieces = [
-            msgspec.structs.replace(each, steps=fewer) if each is piece else each
-            for each in certificate.pieces
-        ]
-        with pytest.raises(CertificateError, match="steps of piece"):
-            recurl.verify(model, msgspec.structs.replace(certificate, pieces=pieces))
-
-
-def test_a_free_loop_has_no_potential_however_it_is_forged() -> None:
-    builder = recurl.Builder("walk").component("A", entries="in", exits="out")
-    for vertex in ("in", "n"):
-        builder.at(vertex).action("stay").to("n").action("go", reward=-5).to("out")
-    model = builder.build()  # staying for ever pays nothing: the optimum is 0, not -5
-    forged = Certificate(
-        model=model.fingerprint, objective="max", rewards="model", exit_values=[], lower=-5.0,
-        upper=-5.0, points=[Point(0, [-5.0, 0.0, -5.0], [])], steps=[], start_pieces=[0],
-        pieces=[Piece(0, [1, 0, 1], [], [-5.0, 0.0, -5.0], steps=[1.0, 0.0, 1.0])],
-        start_points=[[(0, 1.0)]], potential=[2.0, 0.0, 1.0],
-    )  # fmt: skip
-    with pytest.raises(CertificateError, match=r"potential at A\.n"):
-        recurl.verify(model, forged)
-    with pytest.raises(CertificateError, match="a value >= 0"):
-        recurl.verify(model, msgspec.structs.replace(forged, potential=None))
-    lower_only = msgspec.structs.replace(forged, potential=None, upper=None)
-    assert recurl.verify(model, lower_only).theorems == ("policy",)

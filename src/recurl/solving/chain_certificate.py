@@ -14,7 +14,9 @@ import numpy as np
 from recurl.errors import CertificateError
 from recurl.model.certificate import Certificate, Piece, Point
 from recurl.model.tables import CALL
+from recurl.policy import Policy
 from recurl.solving.expectations import expectations
+from recurl.solving.infinite import can_go_on, must_go_on
 from recurl.solving.properness import StepBounds, chain_bounds
 from recurl.solving.reach import call_worth, reach_rows
 from recurl.solving.rows import rows_of_model
@@ -29,7 +31,8 @@ def chain_certificate(model: RMDP, question: Question) -> Certificate:
     """The certificate of a model with one action everywhere.
 
     Raises:
-        CertificateError: Expected steps are infinite somewhere, or too large for floats to prove.
+        CertificateError: Expected steps are infinite somewhere, but the total is not, or too large
+            for floats to prove.
 
     Example:
         >>> import recurl
@@ -40,6 +43,9 @@ def chain_certificate(model: RMDP, question: Question) -> Certificate:
     """
     t, proved = model.tables, chain_bounds(model.tables)
     if proved is None or proved.reach is None:
+        endless = can_go_on(model, question, Policy.uniform(model))
+        if endless := endless or must_go_on(model, question):
+            return endless
         raise CertificateError(f"{model.name}: the expected steps cannot be proved to be finite")
     gain = question.transition_rewards(t)
     reward = expectations(rows_of_model(t)._replace(reward=gain), everywhere=True).reward

@@ -20,10 +20,10 @@ def certified_elsewhere(
     Raises:
         CertificateError: Not every policy is known to end; certificates prove that too.
     """
-    from recurl.solving.certified import solve_certified
     from recurl.solving.one_exit import solve_one_exit
+    from recurl.solving.structure import solve_any
 
-    general = solve_one_exit if model.kind.one_exit else solve_certified
+    general = solve_one_exit if model.kind.one_exit else solve_any
     try:
         return general(model, question, epsilon, **options).certificate
     except NotProperError as error:

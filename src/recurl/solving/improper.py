@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recurl.errors import NotProperError
+from recurl.errors import CertificateError, NotProperError
 from recurl.solving.evaluate import evaluate
+from recurl.solving.infinite import can_go_on, must_go_on
 from recurl.solving.least_cost import least_cost
 from recurl.solving.potential import potential
 from recurl.solving.solution import Solution
 from recurl.solving.termination import termination
 
 if TYPE_CHECKING:
+    from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats
     from recurl.solving.properness import Analysis
@@ -50,11 +53,14 @@ def improper_optimum(
     value = _infinite_value(model, question, analysis)
     if value is not None:
         return _infinite(model, question, analysis, value, began=began)
-    falls = potential(model, question) if model.kind.one_exit else None
-    found = least_cost(model, question, falls) if falls is not None else None
-    if found is None:
-        raise NotProperError(_explanation(model, analysis))
-    return found
+    falls = potential(model, question)
+    if falls is not None and model.kind.one_exit:
+        found = least_cost(model, question, falls)
+        if found is not None:
+            return found
+    if falls is not None and must_go_on(model, question) is not None:
+        return _infinite(model, question, analysis, -math.inf, began=began)
+    raise NotProperError(_explanation(model, analysis))
 
 
 def _infinite(
@@ -72,7 +78,22 @@ def _infinite(
         reason=f"{sense} go on, and what counts adds up without end: {analysis.reason}",
         policy=analysis.witness,
         seconds=time.perf_counter() - began,
+        _certify=partial(_certify_infinite, model, question, analysis, value),
     )
+
+
+def _certify_infinite(
+    model: RMDP, question: Question, analysis: Analysis, value: float
+) -> Certificate:
+    """The certificate of an infinite optimum, as totals are made great."""
+    if value < 0:
+        found = must_go_on(model, question)
+    else:
+        assert analysis.witness is not None
+        found = can_go_on(model, question, analysis.witness)
+    if found is None:
+        raise CertificateError(f"{model.name}: no certificate was found for the infinite optimum")
+    return found
 
 
 def _infinite_value(model: RMDP, question: Question, analysis: Analysis) -> float | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recurl.model.tables import CALL, Floats, Ints, Tables, runs
+from recurl.model.tables import CALL, EXIT, Floats, Ints, Tables, runs
 from recurl.solving.offsets import LARGEST_PROGRAM, Part
 
 if TYPE_CHECKING:
@@ -50,13 +50,16 @@ def potential(model: RMDP, question: Question) -> Potential | None:
     return falling(t, question.transition_rewards(t), seen[t.action_vertex])
 
 
-def falling(t: Tables, rewards: Floats, taken: Mask) -> Potential | None:
-    """A potential for given rewards of transitions, and only some of the actions."""
+def falling(t: Tables, rewards: Floats, taken: Mask, *, level: bool = False) -> Potential | None:
+    """A potential for given rewards of transitions, and only some of the actions.
+
+    With ``level``, it is 0 at all exits.
+    """
     gain = np.add.reduceat(t.prob * rewards, t.transition_start[:-1])
     size = np.maximum.reduceat(np.abs(rewards), t.transition_start[:-1])
     h = np.zeros(t.n_vertices)
     if gain[taken].max() >= 0:
-        found = _program(t, gain, taken) if t.n_vertices <= LARGEST_PROGRAM else None
+        found = _program(t, gain, taken, level=level) if t.n_vertices <= LARGEST_PROGRAM else None
         if found is None:
             return None
         h = found
@@ -90,7 +93,7 @@ def _fill_ports(t: Tables, h: Floats) -> None:
     h[calls] = np.where(more > 0, np.nextafter(entry + more, np.inf), entry)
 
 
-def _program(t: Tables, gain: Floats, taken: Mask) -> Floats | None:
+def _program(t: Tables, gain: Floats, taken: Mask, *, level: bool) -> Floats | None:
     """The potential with the greatest c, at most 1."""
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
@@ -110,12 +113,14 @@ def _program(t: Tables, gain: Floats, taken: Mask) -> Floats | None:
         (ties, kept, share),
     ]
     row, column, value = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    fixed = (t.vertex_kind == EXIT) & level
+    free = [(0.0, 0.0) if zero else (None, None) for zero in fixed.tolist()]
     shape = (len(actions) + len(ties), t.n_vertices + 1 + t.n_boxes)
     found = linprog(
         np.concatenate([np.zeros(t.n_vertices), [-1.0], np.zeros(t.n_boxes)]),
         A_ub=coo_array((value, (row, column)), shape=shape).tocsr(),
         b_ub=np.append(-gain[actions], np.zeros(len(ties))),
-        bounds=[(None, None)] * t.n_vertices + [(0.0, 1.0)] + [(0.0, None)] * t.n_boxes,
+        bounds=[*free, (0.0, 1.0), *[(0.0, None)] * t.n_boxes],
         method="highs",
     )
     if found.x is None or not found.x[t.n_vertices] > 0:

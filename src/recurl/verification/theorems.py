@@ -118,7 +118,7 @@ class _Theorems(Checker):
 
     def _check_potential(self) -> None:
         """Falls: r + sum p h' < h; h(call) >= h(en) + max (h(ret) - h(ex)), none of them < 0."""
-        h = [self._whole(x) for x in self.given.potential or ()]
+        h = [self._whole(x) for x in self.given.potential or [0.0] * self.tables.n_vertices]
         for _, v in self._places(policy=False):
             place = f"the potential at {self._name(v)}"
             if self.tables.vertex_kind[v] == CALL:

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from tests.solving.references import retry_client, stop_or_bet, stuck
+from tests.solving.test_improper import two_ways, walk
+
+import recurl
+from recurl.solving.infinite import can_go_on, must_go_on
+from recurl.solving.question import Question
+
+
+def shut() -> recurl.RMDP:
+    """Calls itself for ever: recursive, two exits, neither of which can be reached."""
+    builder = recurl.Builder("shut").component("A", entries="in", exits=["x", "y"]).box("a", "A")
+    builder.at("in").action("go", reward=-1).to("a").action("come", reward=-2).to("a")
+    for name in ("x", "y"):
+        builder.at(f"a.{name}").action("up", reward=-1).to(name)
+    return builder.build()
+
+
+def toss() -> recurl.RMDP:
+    """One time in three a run gets stuck, after some rounds of tossing, where it is paid."""
+    builder = recurl.Builder("toss").component("A", entries="in", exits=["x", "y"])
+    for vertex in ("in", "again"):
+        builder.at(vertex).action("toss", reward=-1).to("x", "1/3").to("pit", "1/3")
+        builder.to("again", "1/3").action("leave", reward=5).to("y")
+    return builder.at("pit").action("stay", reward="0.1").to("pit").build()
+
+
+CASES = [
+    (recurl.zoo.gambler(p=0.6), "reward", "max", math.inf),
+    (recurl.zoo.gambler(p=0.6), "steps", "min", math.inf),
+    (recurl.zoo.gambler(p=0.5), "steps", "max", math.inf),
+    (recurl.zoo.gambler(p=0.5), "steps", "min", math.inf),
+    (walk(1, 5), "reward", "max", math.inf),
+    (walk(-1, 5), "reward", "min", -math.inf),
+    (stuck(), "reward", "max", -math.inf),
+    (stuck(), "steps", "min", math.inf),
+    (shut(), "reward", "max", -math.inf),
+    (shut(), "steps", "min", math.inf),
+    (two_ways(1, -5), "reward", "max", math.inf),
+    (retry_client(), "steps", "max", math.inf),
+    (stop_or_bet(), "steps", "max", math.inf),
+    (toss(), "reward", "max", math.inf),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "of", "objective", "value"), CASES, ids=lambda x: getattr(x, "name", str(x))
+)
+def test_infinite_optima_have_certificates(
+    model: recurl.RMDP, of: str, objective: str, value: float
+) -> None:
+    solution = recurl.solve(model, of=of, objective=objective)
+    assert solution.lower == solution.upper == value
+    verdict = recurl.verify(model, solution.certificate)
+    assert (verdict.lower, verdict.upper) == (value, value)
+
+
+def test_finite_ones_have_none() -> None:
+    model = recurl.zoo.gambler(p=0.4)
+    assert must_go_on(model, Question("min", "steps")) is None
+    assert can_go_on(model, Question("max", "steps"), recurl.Policy.uniform(model)) is None
