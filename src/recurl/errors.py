@@ -6,6 +6,7 @@ RecurlError
 │   └── DocumentError    ... and came from a file; file, line and path are named
 ├── UnknownNameError     no such model, method, action, ...; close names are offered
 ├── UnknownSettingError  a learner has no such setting; the one that is meant is offered
+├── PropertyError        a property that is no question of ours; the operator is named
 ├── NotProperError       a value was asked for that is not finite, or not known to be
 ├── LimitError           a limit on memory, states or depth was met
 ├── CheckpointError      a saved file is damaged, foreign or of another version
@@ -139,6 +140,10 @@ _SYNONYMS = {
     "train_freq": "train_every",
 }
 """Names that others give to settings, the paper included."""
+
+
+class PropertyError(RecurlError):
+    """A property that is no question of ours; the operator is named."""
 
 
 class NotProperError(RecurlError):

@@ -28,7 +28,16 @@ def test_machines_get_the_fingerprint(run_json: RunJson) -> None:
 
 
 def test_a_target_that_cannot_be_is_refused(run: Run) -> None:
-    assert "must end in .yaml" in run("convert", "cloud", "a.txt", code=2).stderr
+    assert "must end in" in run("convert", "cloud", "a.txt", code=2).stderr
     assert "come last" in run("convert", "cloud", "a.yaml", "exits=1", code=2).stderr
     assert "no folder" in run("convert", "cloud", "nowhere/a.yaml", code=2).stderr
     assert list(Path.cwd().iterdir()) == []
+
+
+def test_formats_without_calls_get_the_states(run: Run) -> None:
+    run("convert", "succinct", "n=3", "flat.umb")
+    assert "expected total reward is 7" in run("solve", "flat.umb").stdout
+    assert "can reach a call of itself" in run("convert", "cloud", "a.umb", code=1).stderr
+    run("convert", "cloud", "--depth", "2", "a.umb")
+    run("convert", "a.umb", "goal=u2", "goal=deeper", "b.yaml")
+    assert load("b.yaml").tables.n_exits.tolist() == [2]

@@ -71,7 +71,7 @@ def test_a_wrong_word_is_a_usage_error(name: str, parameters: list[str], message
 
 def test_a_file_takes_no_parameters(tmp_path: Path) -> None:
     dump(cloud(), tmp_path / "a.yaml")
-    with pytest.raises(UsageError, match="files take no parameters: exits=1"):
+    with pytest.raises(UsageError, match=r"is a file, which takes .*: exits=1"):
         read_model(str(tmp_path / "a.yaml"), ["exits=1"])
 
 
@@ -110,3 +110,19 @@ def test_grids_machines_and_grammars_are_models(name: str, run: Run, tmp_path: P
     assert run("learn", path, "--steps", "1000", "--out", str(tmp_path / "runs")).stdout
     (tmp_path / name).write_text("recurl: 1\ngrid: {map: S.A, slip: 2}")
     assert "line" in run("check", path, code=1).stderr
+
+
+def test_how_to_read_a_file_is_said_with_key_and_value(run: Run) -> None:
+    run("convert", "cloud", "--depth", "2", "a.umb")
+    assert "exits" in run("describe", "a.umb", "goal=deeper").stdout
+    assert "there is no label 'x'" in run("describe", "a.umb", "goal=x", code=1).stderr
+    assert "which takes constants, goal" in run("describe", "a.umb", "p=1", code=2).stderr
+    assert "given twice" in run("describe", "a.umb", "rewards=a", "rewards=b", code=2).stderr
+    assert "NAME=VALUE" in run("describe", "a.umb", "constants=N", code=2).stderr
+
+
+def test_a_property_is_the_question(run: Run) -> None:
+    run("convert", "cloud", "--depth", "2", "a.umb")
+    out = run("solve", "a.umb", "--property", 'Pmin=? [ F "u2" ]').stdout
+    assert "the least probability to leave by goal" in out
+    assert "globally (G)" in run("solve", "a.umb", "--property", "Pmax=? [ G x ]", code=1).stderr

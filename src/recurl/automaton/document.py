@@ -25,7 +25,7 @@ that runs end.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,18 +35,21 @@ from recurl.automaton.machine_document import read_machine
 from recurl.automaton.mdp import LabelledMDP, Move
 from recurl.automaton.product import product
 from recurl.automaton.reward_machine_text import load_reward_machine
-from recurl.errors import ModelError
+from recurl.errors import ModelError, RecurlError
 from recurl.grammar.document import read_grammar
 from recurl.grammar.model import model_of
+from recurl.model import formats
 from recurl.model.document import make_model
 from recurl.model.document.pieces import Pieces
 from recurl.model.document.source import format_of, read_document, read_text
 from recurl.model.document.tree import Tree
+from recurl.model.formats.format import Options
 from recurl.model.numbers import exact
 from recurl.model.report import Report, shown
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
 from recurl.model.transforms.discounting import discount_steps
+from recurl.programs.boolean.translate import load_boolean_program
 
 KINDS = ("components", "grammar", "grid", "machine")
 KEYS = ("recurl", "name", "grid", "machine", "discount")
@@ -58,16 +61,57 @@ GRID_KEYS = (
 )  # fmt: skip
 
 
-def load(path: str | os.PathLike[str]) -> RMDP:
-    """The model in a file: a model, a grammar, a machine, a grid, or a grid with a machine.
+def load(
+    path: str | os.PathLike[str],
+    *,
+    goal: str | Sequence[str] | None = None,
+    rewards: str | None = None,
+    constants: str | Mapping[str, object] | None = None,
+    property: str | None = None,
+    problem: str | os.PathLike[str] | None = None,
+    slips: str | os.PathLike[str] | None = None,
+) -> RMDP:
+    """The model in a file of any format; the suffix of its name says which.
 
-    A file whose name ends in ``.txt`` is a reward machine in the published text format.
+    Documents (``.yaml``, ``.json``) hold a model, a grammar, a machine, a grid, or a grid with a
+    machine; ``.txt`` is a reward machine in the published text format, ``.bp`` a boolean program.
+    The other formats are those of `recurl.model.formats`: ``recurl formats`` lists them all.
+
+    Args:
+        path: The file.
+        goal: Label, or labels, whose states are the exits of a flat model.
+        rewards: Name of the reward structure, where a file has several.
+        constants: Values of undefined constants, as a mapping or as ``"N=3,p=0.5"``.
+        property: A property such as ``Pmax=? [ F "done" ]``, instead of a goal.
+        problem: The problem file of a planning domain.
+        slips: A file with outcomes that actions may have beside the intended one.
 
     Raises:
         DocumentError: With everything that is wrong, by line.
+        MissingExtraError: The format needs an extra; the command that installs it is named.
     """
+    options = Options.of(
+        goal=goal,
+        rewards=rewards,
+        constants=constants,
+        property=property,
+        problem=problem,
+        slips=slips,
+    )
+    return load_with(path, options)
+
+
+def load_with(path: str | os.PathLike[str], options: Options) -> RMDP:
+    """The model in a file of any format, read with options; see `load`."""
     file = Path(path)
-    if file.suffix.lower() == ".txt":
+    suffix = file.suffix.lower()
+    if format_of(file) is None and suffix in formats.suffixes():
+        return formats.read_with(file, options)
+    if options.given():
+        raise RecurlError(f"{file}: {options.given()[0]} has no meaning for a file of this kind")
+    if suffix == ".bp":
+        return load_boolean_program(file).unfold(name=file.stem).model
+    if suffix == ".txt":
         return alone(load_reward_machine(file), discount=ALONE)
     text = read_text(str(file))
     return read_document(text, _maker(file.parent), str(file), format=format_of(file))

@@ -41,6 +41,7 @@ VERBS = (
     "analyse",
     "verify",
     "convert",
+    "formats",
     "schema",
 )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,9 +16,11 @@ from recurl.errors import UnknownNameError
 from recurl.registration import STEP_LIMITS
 
 if TYPE_CHECKING:
+    from recurl.model.formats.format import Options
     from recurl.model.rmdp import RMDP
 
-SUFFIXES = (".yaml", ".yml", ".json")
+REPEATED = "goal"
+"""The one option of files that may be given several times."""
 
 
 def completions(begun: str) -> list[str]:
@@ -44,7 +47,9 @@ ModelName = Annotated[
 Parameters = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="KEY=VALUE", help="Parameters of a model of the zoo, or arguments of a program."
+        metavar="KEY=VALUE",
+        help="Parameters of a model of the zoo, arguments of a program, or how to read a file: "
+        "goal=LABEL, rewards=NAME, constants=N=3, property=..., problem=FILE, slips=FILE.",
     ),
 ]
 
@@ -85,15 +90,41 @@ def _made(name: str, parameters: Sequence[str]) -> RMDP:
 
 
 def _looks_like_file(name: str) -> bool:
+    from recurl.model.formats import suffixes
+
     path = Path(name)
-    return path.exists() or path.suffix in (*SUFFIXES, ".txt") or len(path.parts) > 1
+    known = (*suffixes(), ".txt")
+    return path.exists() or path.suffix.lower() in known or len(path.parts) > 1
 
 
 def _loaded(path: Path, parameters: Sequence[str]) -> RMDP:
-    from recurl.automaton import load
+    from recurl.automaton.document import load_with
 
-    if parameters:
-        raise UsageError(f"{path} is a file, and files take no parameters: {' '.join(parameters)}")
+    options = read_options(path, parameters)
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file")
-    return load(path)
+    return load_with(path, options)
+
+
+def read_options(path: Path, parameters: Sequence[str]) -> Options:
+    """How to read a file, as KEY=VALUE says.
+
+    Example:
+        >>> read_options(Path("a.umb"), ["goal=won", "goal=lost"]).goal
+        ('won', 'lost')
+    """
+    from recurl.model.formats.format import Options
+
+    known = {field.name for field in fields(Options)}
+    given: dict[str, Any] = {}
+    for text in parameters:
+        key, equals, value = text.partition("=")
+        if not equals or key not in known:
+            raise UsageError(f"{path} is a file, which takes {', '.join(sorted(known))}: {text}")
+        if key in given and key != REPEATED:
+            raise UsageError(f"{text}: {key} is given twice")
+        given[key] = [*given.get(key, []), value] if key == REPEATED else value
+    try:
+        return Options.of(**given)
+    except ValueError as error:
+        raise UsageError(str(error)) from None

@@ -64,12 +64,11 @@ def read_program(
 
 
 def _boolean(path: Path, arguments: Sequence[str]) -> Called:
-    from recurl.programs.boolean.translate import boolean_program
+    from recurl.programs.boolean.translate import load_boolean_program
 
     if arguments:
         raise UsageError(f"{path} is a file, and files take no parameters: {' '.join(arguments)}")
-    program = boolean_program(path.read_text(encoding="utf-8"), str(path))
-    return Called(program.unfold(name=path.stem))
+    return Called(load_boolean_program(path).unfold(name=path.stem))
 
 
 def _imported(path: Path) -> ModuleType:

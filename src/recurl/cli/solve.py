@@ -26,6 +26,7 @@ EXAMPLES = """\
   recurl solve cloud --at-least -6
   recurl solve cloud --explain H.u5
   recurl solve lock.bp
+  recurl solve leader.prism --constants N=3 --property 'Pmax=? [ F "elected" ]'
   recurl solve prog.py:climb --arg 3 --source best.py
   recurl solve cloud --certificate cloud.cert --policy best.json
 """
@@ -63,6 +64,14 @@ def solve(
     source: Annotated[
         Path | None, typer.Option(help="File for the completed program, as Python source.")
     ] = None,
+    constants: Annotated[
+        str | None,
+        typer.Option(metavar="N=3,...", help="Undefined constants of a PRISM or JANI file."),
+    ] = None,
+    property: Annotated[
+        str | None,
+        typer.Option(help="A property of a flat model, which says goal, total and objective."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Find the optimum, as an interval that contains it.
@@ -75,6 +84,10 @@ def solve(
 
     writable(certificate, policy, source)
     given, vertices = _split(parameters or [], explain)
+    given += [f"constants={constants}"] * (constants is not None)
+    if property is not None:
+        given.append(f"property={property}")
+        objective, of = _question(property, objective)
     called = _called(model, given, arg or [], source)
     found = called.unfolded.model if called is not None else read_model(model, given)
     for vertex in vertices:
@@ -105,6 +118,14 @@ def solve(
         show(*(explanation(_policy_of(solution), vertices) if explain else choice_table(best)))
         if model.endswith(".bp") and of == "reward":
             _print_violation(solution)
+
+
+def _question(property: str, objective: str) -> tuple[str, str]:
+    """Objective and total that a property asks for; a chain needs no max or min."""
+    from recurl.model.formats.properties import asked
+
+    question = asked(property)
+    return question.objective or objective, question.of
 
 
 def _split(arguments: list[str], explain: bool) -> tuple[list[str], list[str]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 from typing import Any
 
 from recurl.errors import RecurlError
+from recurl.model.limits import LARGEST_NOTE, read_text
 from recurl.programs.boolean.parser import FAILED, RESULT, Parsed, parse, python_name
 from recurl.programs.decorator import Program
 from recurl.programs.language import choose, flip, reward
@@ -39,6 +41,15 @@ def boolean_program(text: str, file: str = "<text>") -> Program:
             python_name(name), parameters, procedure.body, names, file=file, line=line
         )
     return _program(START, [], _start(parsed), names, file=file, line=1)
+
+
+def load_boolean_program(path: str | os.PathLike[str]) -> Program:
+    """The boolean program in a file.
+
+    Raises:
+        DocumentError: The file cannot be read, or is no boolean program.
+    """
+    return boolean_program(read_text(path, LARGEST_NOTE), os.fspath(path))
 
 
 def _start(parsed: Parsed) -> list[ast.stmt]:

@@ -1,0 +1,159 @@
+"""PRISM, JANI and DRN, through Storm; and the text files that Storm reads."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import recurl
+from recurl.errors import DocumentError, MissingExtraError
+from recurl.model.formats import dump, load
+
+DIE = """
+dtmc
+const int SIDES;
+module die
+  s : [0..SIDES] init 0;
+  [roll] s=0 -> 1/3 : (s'=1) + 1/3 : (s'=2) + 1/3 : (s'=0);
+  [stay] s>0 -> true;
+endmodule
+rewards "rolls"
+  [roll] true : 1;
+endrewards
+rewards "weight"
+  s=0 : 2;
+endrewards
+label "one" = s=1;
+"""
+
+CHOICE = """
+mdp
+module walk
+  s : [0..3] init 0;
+  [safe] s=0 -> 0.5 : (s'=1) + 0.5 : (s'=3);
+  [bold] s=0 -> 0.9 : (s'=2) + 0.1 : (s'=3);
+  [on] s=1 -> (s'=3);
+  [loop] s=2 -> (s'=2);
+  [end] s=3 -> (s'=3);
+endmodule
+label "home" = s=3;
+label "dark" = s=2;
+"""
+
+
+@pytest.fixture
+def storm() -> object:
+    return pytest.importorskip("stormpy", reason="needs the extra storm")
+
+
+def file(folder: Path, text: str, name: str = "model.prism") -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_a_program_with_a_property(tmp_path: Path, storm: object) -> None:
+    path = file(tmp_path, DIE)
+    model = load(path, constants="SIDES=2", property="P=? [ F s=2 ]")
+    assert recurl.solve(model, of="exit:goal").value == pytest.approx(0.5)
+    rolls = load(path, constants={"SIDES": 2}, property='R{"rolls"}=? [ F s>0 ]')
+    assert recurl.solve(rolls).value == pytest.approx(1.5)
+    weight = load(path, constants="SIDES=2", property='R{"weight"}=? [ F s>0 ]')
+    assert recurl.solve(weight).value == pytest.approx(3)
+
+
+def test_the_greatest_and_the_least(tmp_path: Path, storm: object) -> None:
+    path = file(tmp_path, CHOICE)
+    most = load(path, property='Pmax=? [ F "home" ]')
+    assert recurl.solve(most, of="exit:goal").value == pytest.approx(1)
+    assert recurl.solve(most, of="exit:goal", objective="min").value == pytest.approx(0.1)
+    until = load(path, property='Pmax=? [ s!=1 U "home" ]')
+    assert recurl.solve(until, of="exit:goal").value == pytest.approx(0.5)
+    steps = load(path, goal=["home", "dark"])
+    assert recurl.solve(steps, of="steps", objective="min").value == pytest.approx(1)
+    assert recurl.solve(steps, of="steps").value == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (DIE, {}, "undefined constants: SIDES"),
+        (DIE, {"constants": "SIDES=2"}, "several rewards: name one"),
+        (DIE, {"constants": "SIDES=2", "property": 'R{"x"}=? [ F s=1 ]'}, "no rewards 'x'"),
+        (CHOICE, {}, "several labels .name one: goal=LABEL; labels: .*home"),
+        (CHOICE, {"property": 'Pmax=? [ F "hme" ]'}, "Storm cannot read it: .*hme"),
+        (CHOICE, {"property": "Pmax=? [ F s= ]"}, "Storm cannot read it"),
+        ("mdp\nmodule", {}, "Storm cannot read it"),
+        (CHOICE.replace("mdp", "ctmc"), {"goal": "home"}, "is a CTMC|Storm cannot read it"),
+    ],
+)
+def test_what_storm_refuses_is_one_clear_error(
+    tmp_path: Path, storm: object, text: str, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(DocumentError, match=message):
+        load(file(tmp_path, text), **options)
+
+
+def test_jani_is_read(tmp_path: Path, storm: object) -> None:
+    import stormpy
+    import stormpy.io
+
+    program = stormpy.parse_prism_program(str(file(tmp_path, CHOICE)))
+    jani, _ = program.to_jani([])
+    stormpy.io.export_jani_to_file(str(tmp_path / "model.jani"), jani)
+    model = load(tmp_path / "model.jani", property="Pmin=? [ F s=3 ]")
+    assert recurl.solve(model, of="exit:goal", objective="min").value == pytest.approx(0.1)
+
+
+def test_drn_goes_out_and_comes_back(tmp_path: Path, storm: object) -> None:
+    for model in (recurl.unravel(recurl.zoo.cloud(), 2), recurl.zoo.succinct(3)):
+        dump(model, tmp_path / "a.drn", depth=3)
+        flat = recurl.unravel(model, 3)
+        exits = [flat.names.nodes[1 + k] for k in range(int(flat.tables.n_exits[0]))]
+        again = load(tmp_path / "a.drn", goal=exits)
+        assert again.tables.n_vertices == flat.tables.n_vertices
+        assert recurl.solve(again).value == pytest.approx(recurl.solve(flat).value)
+
+
+def test_explicit_files_say_the_same_as_the_model(tmp_path: Path) -> None:
+    model = recurl.unravel(recurl.zoo.cloud(), 2)
+    dump(model, tmp_path / "a.tra")
+    header, *lines = (tmp_path / "a.tra").read_text().splitlines()
+    t, exits = model.tables, int(model.tables.n_exits[0])
+    counts = [t.n_vertices, t.n_actions + exits, t.n_transitions + exits]
+    assert [int(word) for word in header.split()] == counts
+    rows = {tuple(map(int, line.split()[:3])): float(line.split()[3]) for line in lines}
+    _, *paid = (tmp_path / "a.trew").read_text().splitlines()
+    rewards = {tuple(map(int, line.split()[:3])): float(line.split()[3]) for line in paid}
+    for action in range(t.n_actions):
+        vertex = int(t.action_vertex[action])
+        for i in range(t.transition_start[action], t.transition_start[action + 1]):
+            place = (vertex, action - int(t.action_start[vertex]), int(t.target[i]))
+            assert rows.pop(place) == t.prob[i]
+            assert rewards.get(place, 0) == t.reward[i]
+    assert rows == {(1 + k, 0, 1 + k): 1.0 for k in range(exits)}
+
+
+def test_text_files_need_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "stormpy", None)
+    builder = recurl.Builder("coin").component("A", entries="in", exits=["up", "down side"])
+    builder.at("in").action("toss", reward="1/3").to("up", "1/4").to("down side", "3/4")
+    dump(builder.build(), tmp_path / "a.drn")
+    lines = (tmp_path / "a.drn").read_text().splitlines()
+    assert "state 0 [0] init" in lines
+    assert lines[lines.index("state 0 [0] init") + 1 :][:3] == [
+        "\taction toss [1/3]",
+        "\t\t1 : 1/4",
+        "\t\t2 : 3/4",
+    ]
+    assert "state 2 [0] exit1" in lines
+    dump(builder.build(), tmp_path / "a.tra")
+    assert (
+        tmp_path / "a.tra"
+    ).read_text() == "3 3 4\n0 0 1 0.25\n0 0 2 0.75\n1 0 1 1.0\n2 0 2 1.0\n"
+    assert (
+        tmp_path / "a.lab"
+    ).read_text() == '0="init" 1="deadlock" 2="up" 3="exit1"\n0: 0\n1: 2\n2: 3\n'
+    with pytest.raises(MissingExtraError, match=r"pip install 'recurl\[storm\]'"):
+        load(tmp_path / "a.drn")
