@@ -5,7 +5,7 @@ import pytest
 from recurl.automaton import Machine, rule
 from recurl.automaton.machine_document import read_machine
 from recurl.errors import DocumentError
-from recurl.model.document.pieces import Pieces
+from recurl.model.document.pieces import TreePieces
 from recurl.model.document.source import read_document
 
 TEXT = """
@@ -27,7 +27,7 @@ machine:
 
 def read(text: str) -> Machine | None:
     return read_document(
-        text, lambda tree, report: read_machine(tree["machine"], Pieces(report), ("machine",))
+        text, lambda tree, report: read_machine(tree["machine"], TreePieces(report), ("machine",))
     )
 
 

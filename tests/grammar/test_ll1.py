@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from recurl.grammar import Grammar
 from recurl.grammar.first_sets import END
-from recurl.grammar.ll1 import Table
+from recurl.grammar.ll1 import LL1Table
 
 EXPRESSIONS = """
     E -> T E2
@@ -14,7 +14,7 @@ EXPRESSIONS = """
 
 
 def test_the_textbook_table() -> None:
-    table = Table(Grammar.read(EXPRESSIONS))
+    table = LL1Table(Grammar.read(EXPRESSIONS))
     assert table.entries["E2", ")"] == table.entries["E2", END] == [()]
     assert table.entries["T2", "+"] == [()]
     assert table.entries["T2", "*"] == [("*", "F", "T2")]
@@ -23,9 +23,9 @@ def test_the_textbook_table() -> None:
 
 
 def test_conflicts_say_what_cannot_be_told() -> None:
-    (conflict,) = Table(Grammar.read("S -> 'a' 'b' | 'a' 'c'")).conflicts
+    (conflict,) = LL1Table(Grammar.read("S -> 'a' 'b' | 'a' 'c'")).conflicts
     assert str(conflict) == "the next letter 'a' does not tell whether S -> a b or S -> a c"
-    both = Table(Grammar.read("S -> A 'a'\nA -> 'a' |")).conflicts
+    both = LL1Table(Grammar.read("S -> A 'a'\nA -> 'a' |")).conflicts
     assert [(c.head, c.letter) for c in both] == [("A", "a")]
-    end = Table(Grammar.read("S -> A | B\nA ->\nB ->")).conflicts
+    end = LL1Table(Grammar.read("S -> A | B\nA ->\nB ->")).conflicts
     assert "the end of the word does not tell" in str(end[0])

@@ -5,12 +5,12 @@ import pytest
 from recurl.errors import LimitError
 from recurl.grammar import Grammar, lr1
 from recurl.grammar.first_sets import END
-from recurl.grammar.lr1 import Action, Production, Table
+from recurl.grammar.lr1 import Action, LR1Table, Production
 
 
 def test_the_textbook_table() -> None:
     # S -> C C, C -> c C | d: ten states in the canonical table, where LALR has seven.
-    table = Table(Grammar.read("S -> C C\nC -> 'c' C | 'd'"))
+    table = LR1Table(Grammar.read("S -> C C\nC -> 'c' C | 'd'"))
     assert len(table.states) == 10
     assert table.conflicts == []
     done = table.goto[0, "S"]
@@ -24,10 +24,10 @@ def test_the_textbook_table() -> None:
 
 def test_left_recursion_and_a_grammar_that_is_not_even_lalr_have_no_conflicts() -> None:
     expressions = "E -> E '+' T | T\nT -> T '*' F | F\nF -> '(' E ')' | 'id'"
-    assert Table(Grammar.read(expressions)).conflicts == []
-    assert len(Table(Grammar.read(expressions)).states) == 22
+    assert LR1Table(Grammar.read(expressions)).conflicts == []
+    assert len(LR1Table(Grammar.read(expressions)).states) == 22
     merged = "S -> 'a' A 'd' | 'b' B 'd' | 'a' B 'e' | 'b' A 'e'\nA -> 'c'\nB -> 'c'"
-    assert Table(Grammar.read(merged)).conflicts == []
+    assert LR1Table(Grammar.read(merged)).conflicts == []
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ def test_left_recursion_and_a_grammar_that_is_not_even_lalr_have_no_conflicts() 
     ],
 )
 def test_conflicts_name_the_items_and_the_letter(text: str, wanted: str) -> None:
-    assert [str(conflict) for conflict in Table(Grammar.read(text)).conflicts] == [wanted]
+    assert [str(conflict) for conflict in LR1Table(Grammar.read(text)).conflicts] == [wanted]
 
 
 def test_a_table_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lr1, "_MOST_STATES", 5)
     with pytest.raises(LimitError, match="more than 5 states"):
-        Table(Grammar.read("S -> C C\nC -> 'c' C | 'd'"))
+        LR1Table(Grammar.read("S -> C C\nC -> 'c' C | 'd'"))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recurl.model.numbers import (
-    Column,
     ExactNumbers,
+    NumberColumn,
     exact,
     exact_sum,
     number_text,
@@ -91,15 +91,15 @@ def test_a_column_reads_as_one_by_one(numbers: list[str]) -> None:
         except ValueError:
             return math.nan
 
-    column = Column.read(numbers)
+    column = NumberColumn.read(numbers)
     assert column.texts == numbers
     np.testing.assert_array_equal(column.values, [alone(text) for text in numbers])
 
 
 def test_columns_grow_and_change() -> None:
-    column = Column()
-    column += Column.read([1, "1/4"])
-    column += Column.read([0.5])
+    column = NumberColumn()
+    column += NumberColumn.read([1, "1/4"])
+    column += NumberColumn.read([0.5])
     column.replace(1, ["3/4", "0.25"])
     assert column.texts == ["1", "3/4", "0.25"]
     assert column.values == [1.0, 0.75, 0.25]

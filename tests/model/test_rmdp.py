@@ -11,9 +11,8 @@ from tests.model.examples import server, two_exits
 from tests.strategies import as_arrays, models
 
 from recurl.errors import ModelError
-from recurl.model.assemble import assemble
+from recurl.model.assemble import assemble, disassemble
 from recurl.model.builder import Builder
-from recurl.model.disassemble import disassemble
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import ActionSpec, ComponentSpec, EdgeSpec, ModelSpec
 from recurl.model.tables import Layout

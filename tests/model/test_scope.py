@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.model.examples import two_exits
 
-from recurl.model.disassemble import disassemble
+from recurl.model.assemble import disassemble
 from recurl.model.scope import lay_out
 from recurl.model.spec import ActionSpec, ComponentSpec, EdgeSpec, ModelSpec
 

@@ -8,9 +8,8 @@ import pytest
 from tests.model.examples import two_exits
 
 from recurl.errors import ModelError
-from recurl.model.assemble import assemble
+from recurl.model.assemble import assemble, disassemble
 from recurl.model.builder import start_entries
-from recurl.model.disassemble import disassemble
 from recurl.model.spec import ActionSpec, ComponentSpec, EdgeSpec, ModelSpec
 
 GO = {"go": ActionSpec(0, [EdgeSpec("good")])}

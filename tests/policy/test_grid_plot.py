@@ -7,7 +7,7 @@ import pytest
 
 import recurl
 from recurl.model.cells import DIRECTIONS, Cells
-from recurl.policy.grid_plot import Grid, grids_of
+from recurl.policy.grid_plot import ActionGrid, grids_of
 
 mpl.use("Agg")
 
@@ -26,7 +26,7 @@ def best(model: recurl.RMDP) -> recurl.Policy:
     return policy
 
 
-def grids(policy: recurl.Policy) -> list[Grid]:
+def grids(policy: recurl.Policy) -> list[ActionGrid]:
     cells = Cells.of(policy.model)
     assert cells is not None
     return grids_of(policy, cells)

@@ -11,7 +11,7 @@ from tests.policy.some import random_policy, situations
 import recurl
 from recurl.errors import LimitError
 from recurl.policy import Policy
-from recurl.policy.reached import Reached, Search
+from recurl.policy.reached import CallSearch, Reached
 
 
 @given(models(), st.integers(0, 2**32 - 1))
@@ -66,7 +66,7 @@ def test_a_call_goes_on_only_behind_exits_of_its_entry() -> None:
     # Entry 0 calls entry 10, entry 1 calls entry 20; 10 leaves by 1, 20 by 2.
     calls = {0: (10, 100), 1: (20, 200)}
     leaves = {11: 1, 20: 2, 101: 5, 202: 6}
-    search = Search()
+    search = CallSearch()
     for entry in (0, 1):
         search.enter(entry)
     for place in search.places():
@@ -85,7 +85,7 @@ def test_a_call_goes_on_only_behind_exits_of_its_entry() -> None:
 
 def test_recursion_feeds_its_own_exits() -> None:
     # 0 calls itself, or leaves by 0; behind exit k < 3 it leaves by k + 1.
-    search = Search()
+    search = CallSearch()
     search.enter(0)
     for place in search.places():
         node = search.node[place]

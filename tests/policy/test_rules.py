@@ -14,7 +14,7 @@ from tests.policy.some import random_policy, situations
 import recurl
 from recurl.policy import RANDOM, Policy
 from recurl.policy.conditions import CalledAt, Pending, Within, Worth
-from recurl.policy.rules import Rule
+from recurl.policy.rules import PolicyRule
 
 
 def name_of(policy: Policy, vertex: int, context: int) -> str:
@@ -27,7 +27,7 @@ def test_a_rule_says_what_the_policy_does_on_every_stack(
     model: recurl.RMDP, seed: int, values: bool
 ) -> None:
     policy = random_policy(model, seed, values=values)
-    rules: dict[int, Rule] = {}
+    rules: dict[int, PolicyRule] = {}
     for stack, context, vertex in situations(policy, 4):
         rule = rules.setdefault(vertex, policy.explain(vertex))
         assert rule.action(stack, context) == name_of(policy, vertex, context), str(rule)

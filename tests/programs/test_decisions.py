@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from tests.programs.written import program_of
 
-from recurl.programs.decisions import Table, condition, expression, same, simplest
+from recurl.programs.decisions import DecisionTable, condition, expression, same, simplest
 from recurl.programs.literals import Writer, parsed
 
 BOTH = (True, False)
@@ -33,7 +33,7 @@ BOTH = (True, False)
 def test_expressions_are_short_and_right(
     names: tuple[str, ...], rows: dict[tuple[object, ...], object], text: str
 ) -> None:
-    assert expression(Table(names, rows)) == text
+    assert expression(DecisionTable(names, rows)) == text
     parsed(text)
 
 
@@ -41,7 +41,7 @@ def test_names_that_decide_nothing_are_dropped_from_the_end() -> None:
     rows = [((a, b, c), a == b) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
     assert simplest(("a", "b", "c"), rows).names == ("a", "b")
     assert simplest(("a", "b"), [((0, 5), 1), ((1, 6), 2)]).names == ("a",)
-    assert simplest(("a",), [((0,), 1), ((1,), 1)]) == Table((), {(): 1})
+    assert simplest(("a",), [((0,), 1), ((1,), 1)]) == DecisionTable((), {(): 1})
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_names_that_decide_nothing_are_dropped_from_the_end() -> None:
 def test_conditions_are_short_and_right(
     names: tuple[str, ...], rows: dict[tuple[object, ...], bool], text: str
 ) -> None:
-    table = Table(names, rows)
+    table = DecisionTable(names, rows)
     assert condition(table) == text
     for values, result in rows.items():
         found = eval(text, {}, dict(zip(names, values, strict=True)))  # noqa: S307 (our own text)
@@ -79,7 +79,7 @@ def test_conditions_are_short_and_right(
 
 def test_two_values_are_told_apart_by_truth_only_if_they_are_truth_values() -> None:
     rows = {(True,): 1, ("yes",): 2}
-    assert expression(Table(("x",), rows)) == "1 if x == True else 2"
+    assert expression(DecisionTable(("x",), rows)) == "1 if x == True else 2"
 
 
 def test_what_is_equal_but_of_another_type_is_another_result() -> None:
@@ -91,5 +91,5 @@ def test_what_is_equal_but_of_another_type_is_another_result() -> None:
 def test_long_tables_are_constants_above_the_function() -> None:
     writer = Writer(program_of("@program\ndef f(): pass").source)
     rows = {(n, m): n * m % 7 for n in range(5) for m in range(5)}
-    assert expression(Table(("n", "m"), rows), writer) == "F_CHOICE[n, m]"
+    assert expression(DecisionTable(("n", "m"), rows), writer) == "F_CHOICE[n, m]"
     assert writer.constants["F_CHOICE"].startswith("{\n    (0, 0): 0,\n    (0, 1): 0,\n")

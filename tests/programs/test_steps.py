@@ -7,7 +7,7 @@ from tests.programs.written import program_of
 
 from recurl.errors import LimitError, ModelError
 from recurl.programs.boolean.translate import boolean_program
-from recurl.programs.steps import EndlessError, Steps
+from recurl.programs.steps import EndlessError, StepCounter
 
 ENDLESS = {
     "nothing": "while True:\n        pass",
@@ -67,7 +67,7 @@ def test_calls_without_events_are_states() -> None:
 
 
 def test_sequences_can_be_cut_and_end() -> None:
-    steps = Steps()
+    steps = StepCounter()
     steps.begin(3)
     assert steps.sequence({1: 2}, 1, True) == (1,)
     assert steps.sequence(range(5), 1, True)[1:] == range(1, 5)

@@ -13,10 +13,10 @@ from recurl.automaton.from_grammar import machine_of
 from recurl.automaton.gridworld import gridworld
 from recurl.automaton.guards import Guard, parse_guard
 from recurl.automaton.machine import Machine, Rule, rule
+from recurl.automaton.machine_env import MachineEnv
 from recurl.automaton.mdp import LabelledMDP, Move
 from recurl.automaton.product import product
 from recurl.automaton.reward_machine_text import load_reward_machine, read_reward_machine
-from recurl.automaton.wrapper import MachineEnv
 
 __all__ = [
     "Guard",

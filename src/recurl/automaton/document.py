@@ -40,7 +40,7 @@ from recurl.grammar.document import read_grammar
 from recurl.grammar.model import model_of
 from recurl.model import formats
 from recurl.model.document import make_model
-from recurl.model.document.pieces import Pieces
+from recurl.model.document.pieces import TreePieces
 from recurl.model.document.source import format_of, read_document, read_text
 from recurl.model.document.tree import Tree
 from recurl.model.formats.format import Options
@@ -166,7 +166,7 @@ def _maker(folder: Path) -> Callable[[Tree, Report], RMDP]:
         kind = next((key for key in KINDS if key in tree), None)
         if kind == "components":
             return make_model(tree, report)
-        pieces = Pieces(report)
+        pieces = TreePieces(report)
         if pieces.check_version(tree) and kind is None:
             pieces.fields(tree, (), (*KINDS, *KEYS))
             report.add((), "holds no model", f"give one of {', '.join(KINDS)}")
@@ -180,7 +180,7 @@ def _maker(folder: Path) -> Callable[[Tree, Report], RMDP]:
 
 def _world(tree: Tree, report: Report, folder: Path) -> RMDP:
     """A grid, a machine, or both."""
-    pieces = Pieces(report)
+    pieces = TreePieces(report)
     fields = pieces.fields(tree, (), KEYS)
     name = pieces.text(fields["name"], ("name",)) if "name" in fields else None
     machine = _machine(pieces, fields["machine"], folder) if "machine" in fields else None
@@ -202,7 +202,7 @@ def _watched(grid: LabelledMDP, machine: Machine, name: str, report: Report) -> 
         raise ModelError(report.problems) from None
 
 
-def _discount(pieces: Pieces, tree: Tree) -> str:
+def _discount(pieces: TreePieces, tree: Tree) -> str:
     text = pieces.text(tree, ("discount",))
     with suppress(ValueError):
         if 0 < exact(text) <= 1:
@@ -216,7 +216,7 @@ _IDLE = Machine("idle", [rule("idle", "False", "idle")])
 """Watches and does nothing."""
 
 
-def _machine(pieces: Pieces, tree: Tree, folder: Path) -> Machine | None:
+def _machine(pieces: TreePieces, tree: Tree, folder: Path) -> Machine | None:
     if not isinstance(tree, str):
         return read_machine(tree, pieces, ("machine",))
     file = folder / tree
@@ -224,12 +224,12 @@ def _machine(pieces: Pieces, tree: Tree, folder: Path) -> Machine | None:
         return load_reward_machine(file)
 
     def make(other: Tree, report: Report) -> Machine | None:
-        return read_machine(other.get("machine", {}), Pieces(report), ("machine",))
+        return read_machine(other.get("machine", {}), TreePieces(report), ("machine",))
 
     return read_document(read_text(str(file)), make, str(file))
 
 
-def _grid(pieces: Pieces, tree: Tree, name: str) -> LabelledMDP | None:
+def _grid(pieces: TreePieces, tree: Tree, name: str) -> LabelledMDP | None:
     path = ("grid",)
     fields = pieces.fields(tree, path, GRID_KEYS)
     if "map" not in fields:
@@ -264,7 +264,7 @@ def _grid(pieces: Pieces, tree: Tree, name: str) -> LabelledMDP | None:
     return None
 
 
-def _start(pieces: Pieces, tree: Tree) -> dict[tuple[int, int], str]:
+def _start(pieces: TreePieces, tree: Tree) -> dict[tuple[int, int], str]:
     """Cells written as ``ROW COLUMN``, and their probabilities."""
     cells = {}
     for place, p in pieces.texts(tree, ("grid", "start")).items():

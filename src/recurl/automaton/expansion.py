@@ -12,7 +12,7 @@ from recurl.automaton.moves import ENDS, OVER, Effect, Moves
 from recurl.errors import ModelError, Problem
 
 
-class Steps(NamedTuple):
+class ProductSteps(NamedTuple):
     """Moves, one row per transition, in the order of sources, actions and outcomes.
 
     Attributes:
@@ -33,9 +33,9 @@ class Steps(NamedTuple):
     control: Ints
     transition: Ints
 
-    def take(self, rows: np.ndarray) -> Steps:
+    def take(self, rows: np.ndarray) -> ProductSteps:
         """Some of the rows."""
-        return Steps(*(column[rows] for column in self))
+        return ProductSteps(*(column[rows] for column in self))
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class Expansion:
             place = f"machine {self.moves.machine.name}"
             raise ModelError([Problem(place, str(error), fix)]) from None
 
-    def steps(self, state: Ints, control: Ints, string: Ints) -> Steps:
+    def steps(self, state: Ints, control: Ints, string: Ints) -> ProductSteps:
         """All moves of states of the product, given as three columns."""
         here = np.arange(len(state))
         parts = [self._choice(c, here, state, control, string) for c in range(self.reads.shape[2])]
@@ -97,9 +97,9 @@ class Expansion:
         parts += [self._silent(e, here, state, control, string) for e in range(most)]
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
         order = np.lexsort((columns[1], columns[0]))
-        return Steps(*(column[order] for column in columns))
+        return ProductSteps(*(column[order] for column in columns))
 
-    def _choice(self, c: int, here: Ints, state: Ints, control: Ints, string: Ints) -> Steps:
+    def _choice(self, c: int, here: Ints, state: Ints, control: Ints, string: Ints) -> ProductSteps:
         """Actions of the world under one choice."""
         m = self.mdp
         here = here[self.choices[control, string] > c]
@@ -116,9 +116,9 @@ class Expansion:
         kind, after = self.columns[effect, 0], self.columns[effect, 1]
         over = m.ends[t] & (kind != ENDS)
         kind, after = np.where(over, ENDS, kind), np.where(over, OVER, after)
-        return Steps(source, action, m.target[t], effect, kind, after, t)
+        return ProductSteps(source, action, m.target[t], effect, kind, after, t)
 
-    def _silent(self, e: int, here: Ints, state: Ints, control: Ints, string: Ints) -> Steps:
+    def _silent(self, e: int, here: Ints, state: Ints, control: Ints, string: Ints) -> ProductSteps:
         """The epsilon move with this number, of each state that has it."""
         table = np.full((len(self.choices), len(self.moves.strings)), -1, np.int64)
         for (q, w), effects in self.silent.items():
@@ -130,7 +130,7 @@ class Expansion:
         actions = self.mdp.action_start[s + 1] - self.mdp.action_start[s]
         action = actions * self.choices[place] + e
         kind, after = self.columns[effect, 0], self.columns[effect, 1]
-        return Steps(here, action, s, effect, kind, after, np.full(len(here), -1))
+        return ProductSteps(here, action, s, effect, kind, after, np.full(len(here), -1))
 
     def action_names(self, state: int, control: int, string: int) -> list[str]:
         """Names of the actions of a state of the product, in order."""

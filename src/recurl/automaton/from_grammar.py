@@ -72,7 +72,7 @@ def machine_of(
     if conflicts == "error":
         _refuse(grammar, table.conflicts)
     spelling = Spelling(grammar, end, accept, reject)
-    writer = (LL1Rules if isinstance(table, ll1.Table) else LR1Rules)(table, spelling)  # type: ignore[arg-type]
+    writer = (LL1Rules if isinstance(table, ll1.LL1Table) else LR1Rules)(table, spelling)  # type: ignore[arg-type]
     letters = [*sorted(grammar.terminals), *([end] if end is not None else [])]
     return Machine(
         grammar.name,
@@ -85,15 +85,15 @@ def machine_of(
     )
 
 
-def _table(grammar: Grammar, method: str) -> ll1.Table | lr1.Table:
+def _table(grammar: Grammar, method: str) -> ll1.LL1Table | lr1.LR1Table:
     if method != "lr1":
-        table = ll1.Table(grammar)
+        table = ll1.LL1Table(grammar)
         if method == "ll1" or not table.conflicts:
             return table
-    return lr1.Table(grammar)
+    return lr1.LR1Table(grammar)
 
 
-def _refuse(grammar: Grammar, conflicts: Sequence[ll1.Conflict | lr1.Conflict]) -> None:
+def _refuse(grammar: Grammar, conflicts: Sequence[ll1.LL1Conflict | lr1.LR1Conflict]) -> None:
     """Report conflicts; of those that differ only in what was read before, the first."""
     different = {conflict.kind: conflict for conflict in reversed(conflicts)}
     if different:

@@ -9,7 +9,7 @@ from recurl.automaton.machine import Rule
 from recurl.automaton.spelling import ACCEPTED, BOTTOM, READY, REJECTED, Spelling
 from recurl.errors import ModelError, Problem
 from recurl.grammar.first_sets import END
-from recurl.grammar.ll1 import Table
+from recurl.grammar.ll1 import LL1Table
 
 _LONGEST_CHAIN = 10_000
 
@@ -27,7 +27,7 @@ class LL1Rules:
         spelling: The letters, and how runs end.
     """
 
-    table: Table
+    table: LL1Table
     spelling: Spelling
     symbols: list[str] = field(default_factory=list)
     remembered: list[str] = field(default_factory=list)

@@ -10,7 +10,7 @@ from recurl.automaton.machine import Rule
 from recurl.automaton.spelling import ACCEPTED, READY, REJECTED, Spelling
 from recurl.errors import ModelError, Problem
 from recurl.grammar.first_sets import END
-from recurl.grammar.lr1 import Action, Table
+from recurl.grammar.lr1 import Action, LR1Table
 
 _LONGEST_CHAIN = 10_000
 
@@ -37,7 +37,7 @@ class Choosing(NamedTuple):
     letter: str
 
 
-class Outcome(NamedTuple):
+class StackOutcome(NamedTuple):
     """Where what is known of the stack leads: to a machine state, with states in its place."""
 
     state: str | Popping | Choosing
@@ -58,7 +58,7 @@ class LR1Rules:
         spelling: The letters, and how runs end.
     """
 
-    table: Table
+    table: LR1Table
     spelling: Spelling
     _pending: list[Popping | Choosing] = field(default_factory=list)
 
@@ -110,49 +110,49 @@ class LR1Rules:
                     outcome = self._read((self.table.goto[state, head], state), letter)
                 yield self._rule(pending, None, state, outcome)
 
-    def _read(self, stack: Stack, letter: str) -> Outcome:
+    def _read(self, stack: Stack, letter: str) -> StackOutcome:
         """The effect of a letter, as far as this part of the stack determines it."""
         for _ in range(_LONGEST_CHAIN):
             actions = self.table.actions.get((stack[0], letter), [])
             if not actions:
-                return Outcome(REJECTED, stack)
+                return StackOutcome(REJECTED, stack)
             if len(actions) > 1:
                 return self._outcome(Choosing(letter), stack)
             step = self._step(stack, letter, actions[0])
-            if isinstance(step, Outcome):
+            if isinstance(step, StackOutcome):
                 return step
             stack = step
         raise ModelError([Problem(f"letter {letter}", "is never shifted", "remove the cycle")])
 
-    def _done(self, stack: Stack, letter: str, action: Action) -> Outcome:
+    def _done(self, stack: Stack, letter: str, action: Action) -> StackOutcome:
         """The effect of a letter after a certain action."""
         step = self._step(stack, letter, action)
-        return step if isinstance(step, Outcome) else self._read(step, letter)
+        return step if isinstance(step, StackOutcome) else self._read(step, letter)
 
-    def _step(self, stack: Stack, letter: str, action: Action) -> Outcome | Stack:
+    def _step(self, stack: Stack, letter: str, action: Action) -> StackOutcome | Stack:
         """The part of the stack after an action; or the outcome, where it is at an end."""
         if action.shift is not None:
-            return Outcome(READY, (action.shift, *stack))
+            return StackOutcome(READY, (action.shift, *stack))
         assert action.reduce is not None
         head, size = action.reduce.head, len(action.reduce.body)
         if not head:
-            return Outcome(ACCEPTED, stack)
+            return StackOutcome(ACCEPTED, stack)
         if size >= len(stack):
             return self._outcome(Popping(letter, head, size - len(stack)), ())
         rest = stack[size:]
         return (self.table.goto[rest[0], head], *rest)
 
-    def _outcome(self, state: Popping | Choosing, push: Stack) -> Outcome:
+    def _outcome(self, state: Popping | Choosing, push: Stack) -> StackOutcome:
         if state not in self._pending:
             self._pending.append(state)
-        return Outcome(state, push)
+        return StackOutcome(state, push)
 
     def _rule(
         self,
         source: str | Popping | Choosing,
         letter: str | None,
         top: int,
-        outcome: Outcome,
+        outcome: StackOutcome,
         *,
         choice: str = "next",
     ) -> Rule:

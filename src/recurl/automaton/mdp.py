@@ -13,7 +13,7 @@ import numpy.typing as npt
 from recurl.errors import LimitError, ModelError, Problem
 from recurl.model.action_columns import ActionColumns
 from recurl.model.names import is_name, is_text
-from recurl.model.numbers import Column, exact, number_text
+from recurl.model.numbers import NumberColumn, exact, number_text
 from recurl.model.report import Report, shown
 from recurl.model.spec import Number
 
@@ -377,9 +377,9 @@ class _Writer:
 
     def _distribution(self, moves: Sequence[Move], path: tuple[str, ...]) -> list[Fraction]:
         """Exact probabilities; a sum that misses 1 by rounding is made up for by the last."""
-        row = tuple(Column.read([move.p for move in moves]).texts)
+        row = tuple(NumberColumn.read([move.p for move in moves]).texts)
         if row not in self._settled:
-            values = Column.read(row).values
+            values = NumberColumn.read(row).values
             for value in values:
                 if not 0 < value <= 1:
                     message = f"a probability is {value}, not in (0, 1]"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recurl.automaton.expansion import Expansion, Steps
+from recurl.automaton.expansion import Expansion, ProductSteps
 from recurl.automaton.mdp import Ints
 from recurl.automaton.moves import CALLS, ENDS, LEAVES, OVER, STAYS
 from recurl.errors import LimitError
@@ -93,7 +93,7 @@ class Saturation:
         self.entries[component].update(pairs)
         self._add(component, pairs, component)
 
-    def _follow(self, steps: Steps, component: Ints) -> None:
+    def _follow(self, steps: ProductSteps, component: Ints) -> None:
         owner = component[steps.source]
         pair = steps.state * self.controls + steps.control
         left, callee = (self.expansion.columns[steps.effect, i] for i in (2, 3))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from recurl.model.rmdp import RMDP
     from recurl.policy import Policy
-    from recurl.policy.rules import Rule, Rules
+    from recurl.policy.rules import PolicyRule, Rules
 
 SHOWN = 20
 """Choices that are shown to people; machines get them all."""
@@ -40,7 +40,7 @@ def choices(policy: Policy | None) -> dict[str, list[str]] | None:
     return {rule.vertex: _actions(rule, rules.model) for rule in rules.all()}
 
 
-def _actions(rule: Rule, model: RMDP) -> list[str]:
+def _actions(rule: PolicyRule, model: RMDP) -> list[str]:
     """The actions of a rule, in the order of the model."""
     taken = {clause.action for clause in rule.clauses}
     return [name for name in (*model.action_names(model.find(rule.vertex)), "any") if name in taken]

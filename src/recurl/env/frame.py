@@ -14,7 +14,7 @@ import numpy.typing as npt
 from recurl.env.rendering import frame_line, place_line, step_line
 from recurl.model.cells import DIRECTIONS, WALL, Cells, Place, map_letters
 from recurl.model.drawing.component_chart import component_chart, fits
-from recurl.model.drawing.picture import Line, Picture, Rectangle, Text, picture
+from recurl.model.drawing.picture import Picture, Rectangle, Stroke, Text, picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -237,7 +237,7 @@ def _rasterised(drawn: Picture, scale: float) -> Image:
     return image.resize(size, Image.Resampling.BOX)
 
 
-def _draw_shape(canvas: ImageDraw, shape: Rectangle | Line | Text, zoom: float) -> None:
+def _draw_shape(canvas: ImageDraw, shape: Rectangle | Stroke | Text, zoom: float) -> None:
     if isinstance(shape, Rectangle):
         kind = shape.style.split()[0]
         box = (shape.x, shape.y, shape.x + shape.width, shape.y + shape.height)

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 from recurl.grammar.document import load, loads
 from recurl.grammar.grammar import Alternative, Grammar
-from recurl.grammar.inside import inside
-from recurl.grammar.model import model_of
-from recurl.grammar.sampling import sample
-from recurl.grammar.termination import Termination, termination
+from recurl.grammar.model import Termination, model_of, termination
+from recurl.grammar.strings import inside, sample
 
 __all__ = [
     "Alternative",

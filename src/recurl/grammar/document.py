@@ -20,7 +20,7 @@ import os
 
 from recurl.errors import ModelError
 from recurl.grammar.grammar import Grammar
-from recurl.model.document.pieces import Pieces
+from recurl.model.document.pieces import TreePieces
 from recurl.model.document.source import read_document, read_text
 from recurl.model.document.tree import Tree
 from recurl.model.report import Report
@@ -47,7 +47,7 @@ def loads(text: str, file: str = "<text>") -> Grammar:
     """
 
     def make(tree: Tree, report: Report) -> Grammar:
-        if not Pieces(report).check_version(tree):
+        if not TreePieces(report).check_version(tree):
             raise ModelError(report.problems)
         return read_grammar(tree, report)
 
@@ -56,7 +56,7 @@ def loads(text: str, file: str = "<text>") -> Grammar:
 
 def read_grammar(tree: Tree, report: Report) -> Grammar:
     """The grammar in a tree."""
-    pieces = Pieces(report)
+    pieces = TreePieces(report)
     fields = pieces.fields(tree, (), KEYS)
     if "grammar" not in fields:
         report.add((), "has no key `grammar`", "write grammar: {HEAD: [RULE, RULE]}", line=1)
@@ -80,13 +80,15 @@ def read_grammar(tree: Tree, report: Report) -> Grammar:
         raise ModelError(report.problems) from None
 
 
-def _choices(pieces: Pieces, tree: Tree, path: tuple[str, ...]) -> list[str] | dict[str, list[str]]:
+def _choices(
+    pieces: TreePieces, tree: Tree, path: tuple[str, ...]
+) -> list[str] | dict[str, list[str]]:
     if isinstance(tree, dict):
         return {choice: _rows(pieces, rows, (*path, choice)) for choice, rows in tree.items()}
     return _rows(pieces, tree, path)
 
 
-def _rows(pieces: Pieces, tree: Tree, path: tuple[str, ...]) -> list[str]:
+def _rows(pieces: TreePieces, tree: Tree, path: tuple[str, ...]) -> list[str]:
     """Right sides: a list of texts, or one text, with bars between them if there are several."""
     if isinstance(tree, str):
         return [tree]

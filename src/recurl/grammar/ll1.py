@@ -10,7 +10,7 @@ from recurl.grammar.first_sets import Body, FirstSets
 from recurl.grammar.grammar import Grammar
 
 
-class Conflict(NamedTuple):
+class LL1Conflict(NamedTuple):
     """A nonterminal that cannot tell from the next letter which of its rules to take."""
 
     head: str
@@ -29,7 +29,7 @@ class Conflict(NamedTuple):
 
 
 @dataclass(slots=True)
-class Table:
+class LL1Table:
     """The LL(1) table of a grammar; probabilities and choices do not matter for it.
 
     Rule A -> w is taken on the letters with which w begins, and if w can vanish on those that may
@@ -43,7 +43,7 @@ class Table:
         entries: Right sides by (nonterminal, letter).
 
     Example:
-        >>> table = Table(Grammar.read("S -> 'a' S 'b' | "))
+        >>> table = LL1Table(Grammar.read("S -> 'a' S 'b' | "))
         >>> table.entries["S", "a"], table.entries["S", "b"], table.conflicts
         ([('a', 'S', 'b')], [()], [])
     """
@@ -63,10 +63,10 @@ class Table:
                     self.entries[head, letter].append(body)
 
     @property
-    def conflicts(self) -> list[Conflict]:
+    def conflicts(self) -> list[LL1Conflict]:
         """All places of the table with more than one rule."""
         return [
-            Conflict(head, letter, tuple(bodies))
+            LL1Conflict(head, letter, tuple(bodies))
             for (head, letter), bodies in self.entries.items()
             if len(bodies) > 1
         ]

@@ -53,7 +53,7 @@ class Action(NamedTuple):
     reduce: Production | None = None
 
 
-class Conflict(NamedTuple):
+class LR1Conflict(NamedTuple):
     """A state that cannot tell from the next letter whether to shift or by which rule to reduce.
 
     Attributes:
@@ -84,7 +84,7 @@ class Conflict(NamedTuple):
 
 
 @dataclass(slots=True)
-class Table:
+class LR1Table:
     """The canonical LR(1) table of a grammar; probabilities and choices do not matter for it.
 
     Every grammar that some deterministic machine can read from left to right, looking one letter
@@ -102,10 +102,10 @@ class Table:
         LimitError: The table has too many states.
 
     Example:
-        >>> table = Table(Grammar.read("S -> S 'a' | 'a'"))
+        >>> table = LR1Table(Grammar.read("S -> S 'a' | 'a'"))
         >>> len(table.states), table.conflicts
         (4, [])
-        >>> (conflict,) = Table(Grammar.read("S -> S S | 'a'")).conflicts
+        >>> (conflict,) = LR1Table(Grammar.read("S -> S S | 'a'")).conflicts
         >>> conflict.read, conflict.letter, conflict.shifts, conflict.reduces
         (('S', 'S'), 'a', ('S -> . a',), ('S -> S S .',))
     """
@@ -168,14 +168,14 @@ class Table:
         return frozenset(found)
 
     @property
-    def conflicts(self) -> list[Conflict]:
+    def conflicts(self) -> list[LR1Conflict]:
         """All places of the table with more than one action."""
         places = [place for place, actions in self.actions.items() if len(actions) > 1]
         return [self._conflict(*place) for place in places]
 
-    def _conflict(self, state: int, letter: str) -> Conflict:
+    def _conflict(self, state: int, letter: str) -> LR1Conflict:
         items = sorted(self.states[state])
         shifts = dict.fromkeys(str(item) for item in items if item.ahead == letter)
         complete = [item for item in items if item.ahead is None and item.letter == letter]
         reduces = [str(item) if item.production.head else "" for item in complete]
-        return Conflict(state, letter, self._read[state], tuple(shifts), tuple(reduces))
+        return LR1Conflict(state, letter, self._read[state], tuple(shifts), tuple(reduces))

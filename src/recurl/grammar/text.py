@@ -24,7 +24,7 @@ class Body(NamedTuple):
     reward: str | None = None
 
 
-class Line(NamedTuple):
+class RuleLine(NamedTuple):
     """A rule as written: its head, its choice (``""`` if none is named), and the alternatives."""
 
     head: str
@@ -33,7 +33,7 @@ class Line(NamedTuple):
     number: int
 
 
-def read_line(text: str, number: int = 1) -> Line:
+def read_line(text: str, number: int = 1) -> RuleLine:
     """One rule.
 
     Raises:
@@ -47,7 +47,7 @@ def read_line(text: str, number: int = 1) -> Line:
     match = _HEAD.fullmatch(text)
     if match is None:
         raise ValueError(f"{text.strip()!r} is not a rule: write HEAD -> SYMBOLS [probability]")
-    return Line(match[1], match[2] or "", read_bodies(match[3]), number)
+    return RuleLine(match[1], match[2] or "", read_bodies(match[3]), number)
 
 
 def read_bodies(text: str) -> list[Body]:
@@ -87,9 +87,9 @@ def _grown(body: Body, match: re.Match[str]) -> list[Body]:
     return [body._replace(symbols=symbols, terminal=(*body.terminal, quoted is not None))]
 
 
-def read_lines(text: str) -> list[Line]:
+def read_lines(text: str) -> list[RuleLine]:
     """The rules of a text, one per line; a line that begins with ``|`` continues the last one."""
-    lines: list[Line] = []
+    lines: list[RuleLine] = []
     for number, row in enumerate(text.splitlines(), 1):
         bare = _without_comment(row)
         if not bare.strip():

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.errors import Problem
-from recurl.model.checks import TOLERANCE
 from recurl.model.names import is_text
-from recurl.model.numbers import Column, exact_sum, remainder_text, sum_is_one, to_float
+from recurl.model.numbers import NumberColumn, exact_sum, remainder_text, sum_is_one, to_float
 from recurl.model.report import place_of, shown
 from recurl.model.spec_checks import TEXT_FIX, explain_target
+from recurl.model.structure import TOLERANCE
 
 if TYPE_CHECKING:
     from recurl.model.report import Path, Report
@@ -38,8 +38,8 @@ class ActionColumns:
         self.action_names: list[str] = []
         self.transition_counts: list[int] = []
         self.target: list[int] = []
-        self.prob = Column()
-        self.reward = Column()
+        self.prob = NumberColumn()
+        self.reward = NumberColumn()
         self.notes: list[Problem] = []
         self._binary, self._report = binary, report
         self._exact: set[tuple[str, ...]] = set()
@@ -70,7 +70,7 @@ class ActionColumns:
         ]
         sizes = [len(action.edges) for action in actions]
         target = [scope.targets.get(edge.target, -1) for edge in edges]
-        prob, reward = Column.read([edge.prob for edge in edges]), Column.read(paid)
+        prob, reward = NumberColumn.read([edge.prob for edge in edges]), NumberColumn.read(paid)
         self.transition_counts += sizes
         self.target += target
         self.prob += prob
@@ -78,7 +78,7 @@ class ActionColumns:
         good = -1 not in target and 0 not in sizes and bool(np.isfinite(reward.values).all())
         return good and self._are_distributions(prob, sizes)
 
-    def _are_distributions(self, prob: Column, sizes: Sequence[int]) -> bool:
+    def _are_distributions(self, prob: NumberColumn, sizes: Sequence[int]) -> bool:
         """Whether all rows of probabilities are in (0, 1] and sum to 1."""
         values, ends = np.array(prob.values), np.cumsum(sizes, dtype=np.int64)
         if not ((values > 0) & (values <= 1)).all():
@@ -138,7 +138,7 @@ class ActionColumns:
 
     def settled(self, row: list[str], path: Path) -> list[str]:
         """Probabilities, their sum made exactly 1, with a note, if it is nearly so."""
-        values = Column.read(row).values
+        values = NumberColumn.read(row).values
         if not row or not all(0 < value <= 1 for value in values):
             return row
         if abs(math.fsum(values) - 1) > TOLERANCE:

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from recurl.errors import Problem
-from recurl.model.checks import TOLERANCE
 from recurl.model.names import is_name, is_text
 from recurl.model.report import shown
+from recurl.model.structure import TOLERANCE
 from recurl.model.tables import CALL, EXIT, NODE, RETURN
 
 if TYPE_CHECKING:

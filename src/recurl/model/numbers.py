@@ -83,18 +83,18 @@ def to_float(number: Number) -> float:
     return value + 0.0
 
 
-class Column:
+class NumberColumn:
     """Many numbers, as text and as floats; anything else is NaN."""
 
     def __init__(self, texts: list[str] | None = None, values: list[float] | None = None) -> None:
         self.texts, self.values = texts or [], values or []
 
     @classmethod
-    def read(cls, numbers: Sequence[Number]) -> Column:
+    def read(cls, numbers: Sequence[Number]) -> NumberColumn:
         """Read numbers as people write them, at C speed where all are decimals.
 
         Example:
-            >>> column = Column.read(["1/4", 0.5, "half"])
+            >>> column = NumberColumn.read(["1/4", 0.5, "half"])
             >>> column.texts, column.values
             (['1/4', '0.5', 'half'], [0.25, 0.5, nan])
         """
@@ -105,7 +105,7 @@ class Column:
             values = [known[text] for text in texts]
         return cls(texts, values)
 
-    def __iadd__(self, other: Column) -> Column:
+    def __iadd__(self, other: NumberColumn) -> NumberColumn:
         self.texts += other.texts
         self.values += other.values
         return self
@@ -113,7 +113,7 @@ class Column:
     def replace(self, first: int, texts: list[str]) -> None:
         """Put other numbers in the place of some."""
         block = slice(first, first + len(texts))
-        self.texts[block], self.values[block] = texts, Column.read(texts).values
+        self.texts[block], self.values[block] = texts, NumberColumn.read(texts).values
 
 
 def _plain_floats(texts: list[str]) -> list[float] | None:

@@ -18,20 +18,19 @@ from recurl.model.array_checks import (
     name_problems,
     start_component_of,
 )
-from recurl.model.checks import structure_warnings
 from recurl.model.html import model_html
 from recurl.model.names import Names, is_text, stored_state
 from recurl.model.numbers import ExactNumbers
 from recurl.model.outcomes import Outcomes, outcomes_of_model
 from recurl.model.report import shown
-from recurl.model.structure import CallGraph, Kind, Reach
+from recurl.model.structure import CallGraph, Kind, Reach, structure_warnings
 from recurl.model.tables import Floats, Layout, Tables, frozen_floats
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from recurl.model.drawing.drawing import Drawing
-    from recurl.model.drawing.taken import Choices
+    from recurl.model.drawing.taken import PolicyLike
 
 
 class RMDP:
@@ -302,7 +301,7 @@ class RMDP:
 
     def draw(
         self,
-        policy: Choices | None = None,
+        policy: PolicyLike | None = None,
         *,
         component: str | None = None,
         around: str | None = None,

@@ -26,7 +26,7 @@ Rest = tuple[tuple[str, float], ...]
 
 
 @dataclass
-class Grid:
+class ActionGrid:
     """The actions in the cells of one component, with certain features and in some contexts.
 
     Attributes:
@@ -50,12 +50,12 @@ class Grid:
         """Visits per run to all cells."""
         return sum(self.visits.values())
 
-    def agrees(self, other: Grid) -> bool:
+    def agrees(self, other: ActionGrid) -> bool:
         """Whether both do the same in all cells that they share."""
         shared = self.actions.keys() & other.actions.keys()
         return all(self.actions[place] == other.actions[place] for place in shared)
 
-    def add(self, other: Grid) -> None:
+    def add(self, other: ActionGrid) -> None:
         """Take in another grid that agrees."""
         self.contexts += other.contexts
         self.actions |= other.actions
@@ -95,10 +95,10 @@ def plot_grids(policy: Policy, most: int, maps: str | Mapping[str, str] | None) 
     return axes[: len(shown)]
 
 
-def grids_of(policy: Policy, cells: Cells) -> list[Grid]:
+def grids_of(policy: Policy, cells: Cells) -> list[ActionGrid]:
     """All grids that differ, those that runs get to most first."""
     by_context = _by_context(policy, cells)
-    merged: dict[tuple[int, Rest], list[Grid]] = {}
+    merged: dict[tuple[int, Rest], list[ActionGrid]] = {}
     for grid in sorted(by_context, key=lambda one: -one.total):
         alike = merged.setdefault((grid.component, grid.rest), [])
         same = next((other for other in alike if other.agrees(grid)), None)
@@ -109,9 +109,9 @@ def grids_of(policy: Policy, cells: Cells) -> list[Grid]:
     return sorted((g for alike in merged.values() for g in alike), key=lambda one: -one.total)
 
 
-def _by_context(policy: Policy, cells: Cells) -> list[Grid]:
+def _by_context(policy: Policy, cells: Cells) -> list[ActionGrid]:
     """A grid for each context and each value of the other features."""
-    grids: dict[tuple[int, Rest], Grid] = {}
+    grids: dict[tuple[int, Rest], ActionGrid] = {}
     visits = policy.visits.means
     often: dict[tuple[int, Rest, Place], float] = {}
     for slot, count in zip(*_slots(policy, visits), strict=True):
@@ -121,7 +121,7 @@ def _by_context(policy: Policy, cells: Cells) -> list[Grid]:
             continue
         rest, component = cells.rest(vertex), int(policy.context_component[context])
         key = context, rest
-        grid = grids.setdefault(key, Grid(component, rest, [context], vertex=vertex))
+        grid = grids.setdefault(key, ActionGrid(component, rest, [context], vertex=vertex))
         grid.visits[place] = grid.visits.get(place, 0.0) + count
         # Several vertices may lie in one cell: the arrow is that of the one that is visited most.
         if count >= often.get((*key, place), 0.0):
@@ -138,7 +138,7 @@ def _slots(policy: Policy, visits: np.ndarray) -> tuple[list[int], list[float]]:
     return slots.tolist(), np.bincount(which, visits, len(slots)).tolist()
 
 
-def _caption(policy: Policy, grid: Grid, several: bool) -> str:
+def _caption(policy: Policy, grid: ActionGrid, several: bool) -> str:
     """Which component, features and contexts a grid is for, and how often runs get there."""
     lines = [policy.model.names.components[grid.component]]
     words = ", ".join(feature_words(dict(grid.rest)))
@@ -150,7 +150,7 @@ def _caption(policy: Policy, grid: Grid, several: bool) -> str:
     return "\n".join([*lines, f"visits per run: {about}{grid.total:.2g}"])
 
 
-def _draw(axes: Axes, grid: Grid, cells: Cells, letters: Mapping[Place, str]) -> None:
+def _draw(axes: Axes, grid: ActionGrid, cells: Cells, letters: Mapping[Place, str]) -> None:
     from matplotlib.patches import Rectangle
 
     rows, columns = cells.shape

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats, Ints
     from recurl.policy.reached import Reached
-    from recurl.policy.rules import Rule, Rules
+    from recurl.policy.rules import PolicyRule, Rules
     from recurl.policy.table import PolicyTable
     from recurl.policy.visits import Visits
 
@@ -191,7 +191,7 @@ class Policy:
 
         return Rules(self)
 
-    def explain(self, vertex: str | int) -> Rule:
+    def explain(self, vertex: str | int) -> PolicyRule:
         """The choice at a vertex that runs reach, as a rule on the stack.
 
         Example:

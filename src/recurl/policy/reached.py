@@ -5,8 +5,8 @@ policy: with its context); what happens inside a frame until it is left does not
 frames below it. A *place* is a node (in a policy: a slot) in a frame. When a frame is first found
 to be left by an exit, all its callers go on behind that exit; when a call is first found, it goes
 on behind all exits known of its frame. A stack can occur in a run if and only if it is a path of
-calls from a frame where runs start. `Reached` searches a policy; `Search` works on plain numbers,
-for programs too.
+calls from a frame where runs start. `Reached` searches a policy; `CallSearch` works on plain
+numbers, for programs too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_PLACES = 500_000
 """Places after which a search is given up."""
 
 
-class Search:
+class CallSearch:
     """A search through calls and returns; whoever uses it follows the places that it hands out.
 
     Args:
@@ -123,7 +123,7 @@ class Call(NamedTuple):
     prob: float
 
 
-class Reached(Search):
+class Reached(CallSearch):
     """The frames and places that runs of a policy can get to.
 
     Args:

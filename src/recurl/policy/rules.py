@@ -72,7 +72,7 @@ class Clause:
 
 
 @dataclass(frozen=True)
-class Rule:
+class PolicyRule:
     """The choice of a policy at a vertex that runs reach. ``str()`` states it.
 
     Attributes:
@@ -136,11 +136,11 @@ class Rules:
         there = np.unique(self.policy.slot_vertex[self.reached.slots]).tolist()
         return [v for v in there if start[v + 1] - start[v] > 1]
 
-    def all(self) -> list[Rule]:
+    def all(self) -> list[PolicyRule]:
         """The rule at each of these vertices."""
         return [self.at(vertex) for vertex in self.vertices]
 
-    def at(self, vertex: int | str) -> Rule:
+    def at(self, vertex: int | str) -> PolicyRule:
         """The rule at a vertex, given by number or by full name."""
         number = self.model.find(vertex) if isinstance(vertex, str) else int(vertex)
         name = self.model.vertex_name(number)
@@ -149,10 +149,10 @@ class Rules:
         frames = {self.reached.frame[place]: place for place in places}
         does = {f: int(self.policy.actions[self.reached.slot[p]]) for f, p in frames.items()}
         if not does:
-            return Rule(name, (), seen)
+            return PolicyRule(name, (), seen)
         found = next(self._found(number, does, frames))
         clauses = [self._clause(number, does, frames, *pair) for pair in found]
-        return Rule(name, tuple(clauses), seen, self._exceptions(found, frames))
+        return PolicyRule(name, tuple(clauses), seen, self._exceptions(found, frames))
 
     def _seen(self, vertex: int, name: str) -> str:
         """Label of a vertex whose name is only a number, as those of environments are."""

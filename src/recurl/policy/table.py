@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from recurl.policy.policy import Policy
-    from recurl.policy.rules import Rule
+    from recurl.policy.rules import PolicyRule
     from recurl.policy.visits import Count
 
 SHOWN = 20
@@ -25,7 +25,7 @@ HEAD = ("at", "context", "do", "visits per run")
 
 
 @dataclass(frozen=True)
-class Row:
+class PolicyRow:
     """One line of a table.
 
     Attributes:
@@ -48,10 +48,10 @@ class Row:
         return self.place, self.context or "any", self.action, str(self.visits)
 
 
-class PolicyTable(Sequence[Row]):
+class PolicyTable(Sequence[PolicyRow]):
     """The choices of a policy, those that a run comes to most often first.
 
-    It prints as text, shows as HTML in notebooks, and is a sequence of `Row`.
+    It prints as text, shows as HTML in notebooks, and is a sequence of `PolicyRow`.
 
     Args:
         policy: The policy.
@@ -122,12 +122,12 @@ class PolicyTable(Sequence[Row]):
         return "; ".join(parts)
 
 
-def _rows(policy: Policy, rule: Rule, merged: bool) -> Iterator[Row]:
+def _rows(policy: Policy, rule: PolicyRule, merged: bool) -> Iterator[PolicyRow]:
     """The rows of a rule."""
     for clause in rule.clauses:
         if merged:
             visits = policy.visits.at(clause.places)
-            yield Row(rule.vertex, rule.place, clause.when.text, clause.action, visits)
+            yield PolicyRow(rule.vertex, rule.place, clause.when.text, clause.action, visits)
             continue
         by_context: dict[int, list[int]] = {x: [] for x in clause.contexts}
         for place in clause.places:
@@ -135,7 +135,7 @@ def _rows(policy: Policy, rule: Rule, merged: bool) -> Iterator[Row]:
         for x, places in by_context.items():
             name = policy.context_names[x]
             visits = policy.visits.at(places)
-            yield Row(rule.vertex, rule.place, name, clause.action, visits)
+            yield PolicyRow(rule.vertex, rule.place, name, clause.action, visits)
 
 
 def _escaped(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from recurl.errors import LimitError, ModelError, Problem
 from recurl.programs.flow import SEQUENCE, Block, Flow, flow_of
 from recurl.programs.refusals import check
-from recurl.programs.steps import STATES, TICK, EndlessError, Steps, counted
+from recurl.programs.steps import STATES, TICK, EndlessError, StepCounter, counted
 from recurl.programs.syntax import Source
 
 RETURNED = -1
@@ -48,7 +48,7 @@ class Code:
     def __init__(self, source: Source) -> None:
         check(source)
         self.source, self.flow = source, flow_of(source)
-        self._steps = Steps()
+        self._steps = StepCounter()
         self._blocks = _compiled(self.flow, self._steps)
         self.events = {
             i: _event(self.flow, i, self._blocks[i])
@@ -79,7 +79,7 @@ class Code:
         Args:
             position: Where to begin.
             values: The locals that matter there.
-            most: Steps without an event after which to give up: turns of loops, and blocks.
+            most: StepCounter without an event after which to give up: turns of loops, and blocks.
 
         Raises:
             ModelError: The function raised an exception, which a model cannot.
@@ -228,7 +228,7 @@ _MAKER = "recurl_blocks"
 _COLLECT = "collect_"
 
 
-def _compiled(flow: Flow, steps: Steps) -> list[Callable[..., Any]]:
+def _compiled(flow: Flow, steps: StepCounter) -> list[Callable[..., Any]]:
     """One function per block: locals -> next position and its locals; events: -> operands.
 
     They are made inside a function whose parameters are what the program has from functions

@@ -1,9 +1,15 @@
-"""A completion: a program with every choice filled in, and what that is worth."""
+"""A completion: a program with every choice filled in, and what that is worth.
+
+Policies that come from bounds count their way down: behind twenty calls of the same kind comes a
+cruder piece of the bound. Often the pieces before it would do as well, so a completion is first
+simplified: calls enter earlier contexts where that is worth as much.
+"""
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,9 +18,10 @@ import numpy as np
 
 from recurl.errors import NotProperError
 from recurl.model import html
-from recurl.programs.contexts import Conducts, Places
+from recurl.policy import Policy
 from recurl.programs.play import Play
 from recurl.programs.printing import Printed, print_completion
+from recurl.programs.program_policy import ProgramPolicy, SharedStates
 from recurl.solving.evaluate import Evaluation, evaluate
 
 if TYPE_CHECKING:
@@ -39,12 +46,10 @@ class Completion:
         >>> import recurl
         >>> @recurl.program
         ... def server():
-        ...     if recurl.choose("fast", "safe") == "fast":
-        ...         recurl.reward(-1)
-        ...         if recurl.flip(0.4):
-        ...             server()
-        ...     else:
-        ...         recurl.reward(-2)
+        ...     fast = recurl.choose(True, False)
+        ...     recurl.reward(-1 if fast else -2)
+        ...     if fast and recurl.flip(0.4):
+        ...         server()
         >>> completion = server.solve()
         >>> print(completion.source())
         import random
@@ -68,7 +73,7 @@ class Completion:
         solution: Solution | None = None,
     ) -> None:
         self.unfolded, self.arguments, self.solution = unfolded, arguments, solution
-        self._conducts = Conducts(unfolded, policy)
+        self._chosen = ProgramPolicy(unfolded, policy)
 
     @property
     def model(self) -> RMDP:
@@ -78,12 +83,12 @@ class Completion:
     @property
     def policy(self) -> Policy:
         """The policy, for the model."""
-        return self._conducts.policy
+        return self._chosen.policy
 
     @property
     def stackless(self) -> bool:
         """Whether no choice depends on who called."""
-        return self._conducts.stackless
+        return self._chosen.stackless
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -97,7 +102,7 @@ class Completion:
 
     @cached_property
     def _printed(self) -> Printed:
-        return print_completion(self._conducts)
+        return print_completion(self._chosen)
 
     def source(self) -> str:
         """The completed program as Python source that does not need this library.
@@ -153,7 +158,7 @@ def complete(unfolded: Unfolded, solution: Solution, arguments: Values = ()) -> 
     Raises:
         NotProperError: The optimum is not finite, or not known to be.
     """
-    from recurl.programs.simplify import simplified
+    from recurl.programs.completion import simplified
     from recurl.solving.question import Question
 
     policy = solution.policy
@@ -161,6 +166,68 @@ def complete(unfolded: Unfolded, solution: Solution, arguments: Values = ()) -> 
         name = unfolded.exploration.functions[0].name
         raise NotProperError(f"{name} has no best completion: {solution.reason}")
     if solution.question == Question() and policy.kind != "stackless":
-        places = Places(unfolded, policy)
+        places = SharedStates(unfolded, policy)
         policy = simplified(policy, solution.lower, lambda p: evaluate(places.evened(p)).value)
     return Completion(unfolded, policy, arguments, solution=solution)
+
+
+MOST_TRIALS = 400
+"""Policies that are evaluated at most."""
+
+
+def _value(policy: Policy) -> float:
+    return evaluate(policy).value
+
+
+def simplified(policy: Policy, floor: float, worth: Callable[[Policy], float] = _value) -> Policy:
+    """A policy in which calls enter earlier contexts where that is worth at least the floor.
+
+    Contexts are met in the order of calls from the start. Each is given up for one that was met
+    before, of the same component, if the value allows it.
+
+    Args:
+        policy: The policy.
+        floor: What the result must be worth.
+        worth: What a policy is worth.
+
+    Example:
+        >>> import recurl
+        >>> solution = recurl.solve(recurl.zoo.cloud())
+        >>> policy = simplified(solution.policy, solution.lower)
+        >>> recurl.evaluate(policy).value >= solution.lower
+        True
+    """
+    trials, kept = 0, list[int]()
+    todo = list(dict.fromkeys(policy.start.tolist()))
+    while todo and trials < MOST_TRIALS:
+        context = todo.pop(0)
+        for earlier in _alike(policy, context, kept):
+            trials += 1
+            trial = _redirected(policy, context, earlier)
+            if worth(trial) >= floor:
+                policy = trial
+                break
+        else:
+            kept.append(context)
+            todo += [c for c in _callees(policy, context) if c not in kept and c not in todo]
+    return policy
+
+
+def _alike(policy: Policy, context: int, kept: list[int]) -> Iterator[int]:
+    component = policy.context_component
+    return (c for c in reversed(kept) if component[c] == component[context])
+
+
+def _callees(policy: Policy, context: int) -> list[int]:
+    """Contexts that a context calls, as far as its component has call ports."""
+    begin, end = policy.context_start[context : context + 2]
+    is_call = np.diff(policy.model.tables.action_start)[policy.slot_vertex[begin:end]] == 0
+    ports = policy.model.tables.vertex_box[policy.slot_vertex[begin:end]] >= 0
+    return list(dict.fromkeys(policy.callees[begin:end][is_call & ports].tolist()))
+
+
+def _redirected(policy: Policy, context: int, other: int) -> Policy:
+    """The policy in which calls enter another context instead of one."""
+    callees = policy.callees.copy()
+    callees[callees == context] = other
+    return policy.changed(callees=callees)

@@ -26,7 +26,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-class Table(NamedTuple):
+class DecisionTable(NamedTuple):
     """The results for given values of some columns, which come in the order of preference.
 
     A column is the text of an expression, mostly a name.
@@ -46,29 +46,29 @@ class Table(NamedTuple):
         (found,) = self.rows.values()
         return found
 
-    def keep(self, columns: Sequence[int]) -> Table | None:
+    def keep(self, columns: Sequence[int]) -> DecisionTable | None:
         """The table over some of its columns, if these decide as well."""
         rows: dict[Values, Any] = {}
         for values, result in self.rows.items():
             short = tuple([values[i] for i in columns])
             if not same(rows.setdefault(short, result), result):
                 return None
-        return Table(tuple(self.names[i] for i in columns), rows)
+        return DecisionTable(tuple(self.names[i] for i in columns), rows)
 
-    def map(self, function: Callable[[Any], Any]) -> Table:
+    def map(self, function: Callable[[Any], Any]) -> DecisionTable:
         """The table of what a function makes of the results, over the columns that then matter."""
         rows = ((values, function(result)) for values, result in self.rows.items())
         return simplest(self.names, rows)
 
 
-def simplest(names: Sequence[str], rows: Iterable[tuple[Values, Any]]) -> Table:
+def simplest(names: Sequence[str], rows: Iterable[tuple[Values, Any]]) -> DecisionTable:
     """The table of rows over as few columns as possible, the first ones if there is a choice.
 
     Example:
         >>> simplest(("n", "m"), [((1, 5), "a"), ((2, 5), "b"), ((2, 6), "b")])
-        Table(names=('n',), rows={(1,): 'a', (2,): 'b'})
+        DecisionTable(names=('n',), rows={(1,): 'a', (2,): 'b'})
     """
-    table = Table(tuple(names), dict(rows))
+    table = DecisionTable(tuple(names), dict(rows))
     small = len(table.rows) <= MOST_ROWS
     for size in range(3 if small else 2):
         for columns in combinations(range(len(names)), size):
@@ -83,13 +83,13 @@ def simplest(names: Sequence[str], rows: Iterable[tuple[Values, Any]]) -> Table:
 # Values
 
 
-def expression(table: Table, writer: Writer | None = None) -> str:
+def expression(table: DecisionTable, writer: Writer | None = None) -> str:
     """A table as the text of a Python expression.
 
     Example:
-        >>> expression(Table(("n",), {(n,): "few" if n < 3 else "many" for n in range(9)}))
+        >>> expression(DecisionTable(("n",), {(n,): "few" if n < 3 else "many" for n in range(9)}))
         "'few' if n <= 2 else 'many'"
-        >>> expression(Table(("a", "b"), {(1, 2): "x", (2, 3): "y", (3, 1): "z"}))
+        >>> expression(DecisionTable(("a", "b"), {(1, 2): "x", (2, 3): "y", (3, 1): "z"}))
         "{(1, 2): 'x', (2, 3): 'y', (3, 1): 'z'}[a, b]"
     """
     writer = writer or Writer()
@@ -105,7 +105,7 @@ def expression(table: Table, writer: Writer | None = None) -> str:
     return _by_branch(table, writer) or _by_lookup(table, writer)
 
 
-def _by_lookup(table: Table, writer: Writer) -> str:
+def _by_lookup(table: DecisionTable, writer: Writer) -> str:
     rows = _in_order(table.rows)
     keys = _keys(table, rows, writer)
     items = [f"{k}: {writer.literal(table.rows[row])}" for k, row in zip(keys, rows, strict=True)]
@@ -120,7 +120,7 @@ def _in_order(rows: Iterable[Values]) -> list[Values]:
         return list(rows)
 
 
-def _keys(table: Table, rows: Iterable[Values], writer: Writer) -> list[str]:
+def _keys(table: DecisionTable, rows: Iterable[Values], writer: Writer) -> list[str]:
     alone = len(table.names) == 1
     return [writer.literal(values[0] if alone else values) for values in rows]
 
@@ -180,13 +180,13 @@ def _equals(name: str, value: Any, writer: Writer, word: str = "") -> str:
 # Truth
 
 
-def condition(table: Table, writer: Writer | None = None) -> str:
+def condition(table: DecisionTable, writer: Writer | None = None) -> str:
     """A table of truth values as the text of a condition.
 
     Example:
-        >>> condition(Table(("n",), {(n,): 3 <= n <= 5 for n in range(9)}))
+        >>> condition(DecisionTable(("n",), {(n,): 3 <= n <= 5 for n in range(9)}))
         '3 <= n <= 5'
-        >>> condition(Table(("way",), {("a",): True, ("b",): False, ("c",): True}))
+        >>> condition(DecisionTable(("way",), {("a",): True, ("b",): False, ("c",): True}))
         "way != 'b'"
     """
     writer = writer or Writer()
@@ -224,7 +224,7 @@ def _by_order(name: str, rows: Rows, writer: Writer) -> str | None:
     return f"{name} < {first} or {name} > {last}" if rows[0][1] else f"{first} <= {name} <= {last}"
 
 
-def _by_membership(table: Table, writer: Writer) -> str:
+def _by_membership(table: DecisionTable, writer: Writer) -> str:
     """``n in (1, 4)``, or the contrary, whichever is shorter."""
     holds = [values for values, result in table.rows.items() if result]
     fails = [values for values, result in table.rows.items() if not result]
@@ -241,7 +241,7 @@ def _by_membership(table: Table, writer: Writer) -> str:
 # Nested conditions
 
 
-def _by_branch(table: Table, writer: Writer) -> str | None:
+def _by_branch(table: DecisionTable, writer: Writer) -> str | None:
     """``a if test else b``, by a column with two values, if that is short."""
     if len(table.names) == 1 or len(table.rows) > MOST_ROWS:
         return None
@@ -251,13 +251,15 @@ def _by_branch(table: Table, writer: Writer) -> str | None:
         values = list(dict.fromkeys(row[column] for row in table.rows))
         if len(values) == 2:
             yes, no = (_part(table, column, value) for value in values)
-            test = condition(Table((name,), {(values[0],): True, (values[1],): False}), writer)
+            test = condition(
+                DecisionTable((name,), {(values[0],): True, (values[1],): False}), writer
+            )
             found.append(_branch(test, yes, no, writer, truth))
     short = min(found, key=len, default="")
     return short if short and len(short) <= Writer.longest and "{" not in short else None
 
 
-def _part(table: Table, column: int, value: Any) -> Table:
+def _part(table: DecisionTable, column: int, value: Any) -> DecisionTable:
     """The rows with a value in a column, over the others."""
     rows = table.rows.items()
     names = table.names[:column] + table.names[column + 1 :]
@@ -266,7 +268,7 @@ def _part(table: Table, column: int, value: Any) -> Table:
     )
 
 
-def _branch(test: str, yes: Table, no: Table, writer: Writer, truth: bool) -> str:
+def _branch(test: str, yes: DecisionTable, no: DecisionTable, writer: Writer, truth: bool) -> str:
     if not truth:
         return f"({expression(yes, writer)}) if {test} else ({expression(no, writer)})"
     if yes.constant:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from recurl.errors import LimitError, RecurlError
 from recurl.model.numbers import exact
-from recurl.policy.reached import Search
+from recurl.policy.reached import CallSearch
 from recurl.programs.code import RETURNED, Code, Values, described, shown
 from recurl.programs.language import coin, distribution, options_of
 
@@ -72,7 +72,7 @@ class Exploration:
         self.returns: list[list[int]] = []
         self._numbers: dict[Any, int] = {}
         self.first = self._start(program, arguments, {})
-        self.search = Search()
+        self.search = CallSearch()
         self.search.enter(self.first)
         for place in self.search.places():
             self._follow(place)

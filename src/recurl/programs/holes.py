@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recurl.programs.decisions import Table, expression, same, simplest
+from recurl.programs.decisions import DecisionTable, expression, same, simplest
 from recurl.programs.literals import UNKNOWN, Option, Writer
 from recurl.programs.liveness import reads
 from recurl.programs.syntax import stored_names
 
 if TYPE_CHECKING:
     from recurl.programs.code import Code, Values
-    from recurl.programs.contexts import Conducts
     from recurl.programs.explore import State
+    from recurl.programs.program_policy import ProgramPolicy
 
 CONTEXT = "context"
 """Parameter of functions whose choices depend on who called, unless the name is taken."""
@@ -28,7 +28,7 @@ CONTEXT = "context"
 _LOCAL, _BY_CONTEXT, _COUNTED, _NAMED, _REST, _TYPE = range(6)
 
 
-class Column(NamedTuple):
+class ChoiceColumn(NamedTuple):
     """Something that a choice may depend on.
 
     Attributes:
@@ -45,7 +45,7 @@ class Column(NamedTuple):
 
 
 @dataclass(eq=False)
-class Choice:
+class FilledChoice:
     """The filling of a `choose`.
 
     Attributes:
@@ -54,7 +54,7 @@ class Choice:
         name: What is chosen.
     """
 
-    table: Table
+    table: DecisionTable
     indexed: bool = False
     name: str = "choice"
 
@@ -92,8 +92,8 @@ class Holes:
         turns: Names for how far loops have come.
     """
 
-    choices: dict[ast.Call, Choice] = field(default_factory=dict)
-    contexts: dict[ast.Call, Table] = field(default_factory=dict)
+    choices: dict[ast.Call, FilledChoice] = field(default_factory=dict)
+    contexts: dict[ast.Call, DecisionTable] = field(default_factory=dict)
     named: dict[ast.expr, str] = field(default_factory=dict)
     turns: dict[ast.For, Turns] = field(default_factory=dict)
 
@@ -108,23 +108,23 @@ class Holes:
         return Holes(self.choices, self.contexts, named, turns)
 
 
-def holes_of(conducts: Conducts, function: int, context: str, writer: Writer) -> Holes:
+def holes_of(chosen: ProgramPolicy, function: int, context: str, writer: Writer) -> Holes:
     """The fillings of the holes of a function.
 
     Args:
-        conducts: What the policy does.
+        chosen: The policy of the program.
         function: Number of the function.
         context: Name of the parameter for contexts.
         writer: Writes values.
     """
-    return _Filling(conducts, function, context, writer).run()
+    return _Filling(chosen, function, context, writer).run()
 
 
 class _Filling:
-    def __init__(self, conducts: Conducts, function: int, context: str, writer: Writer) -> None:
-        self.all, self.x = conducts, conducts.unfolded.exploration
+    def __init__(self, chosen: ProgramPolicy, function: int, context: str, writer: Writer) -> None:
+        self.all, self.x = chosen, chosen.unfolded.exploration
         self.code: Code = self.x.codes[function]
-        self.groups = conducts.groups.get(function, [])
+        self.groups = chosen.groups.get(function, [])
         self.context, self.writer = context, writer
         self.flow, self.holes = self.code.flow, Holes()
         self.taken = {*self.code.source.locals, context}
@@ -164,7 +164,7 @@ class _Filling:
 
     # Choices
 
-    def _choice(self, position: int, node: ast.Call, states: list[Any]) -> Choice:
+    def _choice(self, position: int, node: ast.Call, states: list[Any]) -> FilledChoice:
         event = self.code.events[position]
         rows, places = [], []
         for context, state, option in states:
@@ -177,11 +177,11 @@ class _Filling:
             places.append((context, state, place))
         inside = [*node.args, *(k.value for k in node.keywords)]
         if any(True for part in inside for _ in self.code.source.events(part)):
-            return Choice(self._table(position, places), indexed=True)
+            return FilledChoice(self._table(position, places), indexed=True)
         if alone or any(isinstance(part, ast.Starred) for part in node.args):
-            return Choice(self._table(position, rows))
+            return FilledChoice(self._table(position, rows))
         if all(isinstance(part, ast.Constant) for part in node.args):
-            return Choice(self._table(position, rows))
+            return FilledChoice(self._table(position, rows))
         known = self.code.source.locals
         options = [
             (c, s, Option(UNKNOWN if reads(part, known) else value, ast.unparse(part)))
@@ -191,12 +191,12 @@ class _Filling:
         table = self._table(position, options)
         if any(o.value is UNKNOWN for _, _, o in options) and "{" in expression(table):
             # A table whose options are computed from locals would be computed as a whole.
-            return Choice(self._table(position, places), indexed=True)
-        return Choice(table)
+            return FilledChoice(self._table(position, places), indexed=True)
+        return FilledChoice(table)
 
     # Columns
 
-    def _table(self, position: int, rows: list[tuple[int, State, Any]]) -> Table:
+    def _table(self, position: int, rows: list[tuple[int, State, Any]]) -> DecisionTable:
         columns = self._columns(position)
         read = [
             (tuple([c.value(context, state.values) for c in columns]), result)
@@ -213,42 +213,44 @@ class _Filling:
         for column in columns:
             if column.text in table.names and column.temporary is not None:
                 self._name(column)
-        return Table(tuple(map(self._named, table.names)), table.rows)
+        return DecisionTable(tuple(map(self._named, table.names)), table.rows)
 
-    def _columns(self, position: int) -> list[Column]:
+    def _columns(self, position: int) -> list[ChoiceColumn]:
         names = self.code.events[position].names
-        found: dict[str, Column] = {}
+        found: dict[str, ChoiceColumn] = {}
         for i, name in enumerate(names):
             if name not in self.flow.meanings:
-                found[name] = Column(name, _LOCAL, _local(i))
+                found[name] = ChoiceColumn(name, _LOCAL, _local(i))
         if len(self.groups) > 1:
-            found[self.context] = Column(self.context, _BY_CONTEXT, lambda context, _: context)
+            found[self.context] = ChoiceColumn(
+                self.context, _BY_CONTEXT, lambda context, _: context
+            )
         for i, name in enumerate(names):
             for column in self._unnamed(name, i):
                 found.setdefault(column.text, column)
         return sorted(found.values(), key=lambda column: column.rank)
 
-    def _unnamed(self, name: str, i: int) -> Iterable[Column]:
+    def _unnamed(self, name: str, i: int) -> Iterable[ChoiceColumn]:
         """Columns for the value of a temporary."""
         if name in self.flow.rewriter.loops:
             yield from self._loop_columns(name, self.flow.rewriter.loops[name], i)
         elif name in self.flow.rewriter.values:
             text = _placeholder(name, _kind(name))
-            yield Column(text, _NAMED, lambda _, values: values[i], name)
+            yield ChoiceColumn(text, _NAMED, lambda _, values: values[i], name)
 
-    def _loop_columns(self, rest: str, loop: ast.For, i: int) -> Iterable[Column]:
+    def _loop_columns(self, rest: str, loop: ast.For, i: int) -> Iterable[ChoiceColumn]:
         changed = set(stored_names(loop.body))
         for name, path in _paths(loop.target):
             if name == "_" and "_" not in reads(self.code.source.tree, self.code.source.locals):
                 if not path:
                     turn = _placeholder(rest, "turn")
-                    yield Column(turn, _LOCAL, lambda _, values: values[i][0], rest)
+                    yield ChoiceColumn(turn, _LOCAL, lambda _, values: values[i][0], rest)
             elif name not in changed:
-                yield Column(name, _LOCAL, _item(i, path))
+                yield ChoiceColumn(name, _LOCAL, _item(i, path))
         index, items = _placeholder(rest, "index"), _placeholder(rest, "items")
         left = f"len({items}) - {index}"
-        yield Column(left, _COUNTED, lambda _, values: len(values[i]), rest)
-        yield Column(f"{items}[{index}:]", _REST, lambda _, values: values[i], rest)
+        yield ChoiceColumn(left, _COUNTED, lambda _, values: len(values[i]), rest)
+        yield ChoiceColumn(f"{items}[{index}:]", _REST, lambda _, values: values[i], rest)
 
     def _named(self, text: str) -> str:
         """A column with names in place of placeholders."""
@@ -266,7 +268,7 @@ class _Filling:
             self.names[key] = fresh
         return self.names[key]
 
-    def _name(self, column: Column) -> None:
+    def _name(self, column: ChoiceColumn) -> None:
         """Let a value without a name get one."""
         assert column.temporary is not None
         rewriter, temporary = self.flow.rewriter, column.temporary
@@ -309,11 +311,11 @@ def _contradict(rows: list[tuple[Values, Any]]) -> bool:
     return not all(same(known.setdefault(values, result), result) for values, result in rows)
 
 
-def _type_of(column: Column) -> Column:
+def _type_of(column: ChoiceColumn) -> ChoiceColumn:
     def kind(context: int, values: Values) -> type:
         return type(column.value(context, values))
 
-    return Column(f"type({column.text})", _TYPE, kind, column.temporary)
+    return ChoiceColumn(f"type({column.text})", _TYPE, kind, column.temporary)
 
 
 def _paths(target: ast.expr, path: tuple[int, ...] = ()) -> Iterable[tuple[str, tuple[int, ...]]]:

@@ -13,7 +13,7 @@ import tokenize
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from recurl.programs.fold import Folded
+from recurl.programs.fold_statements import Folded
 from recurl.programs.syntax import Source
 
 INDENT = "    "

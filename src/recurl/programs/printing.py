@@ -9,15 +9,16 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recurl.programs.decorator import Program
+from recurl.programs.definitions import needed
 from recurl.programs.explore import REWARD
-from recurl.programs.fold import fold
+from recurl.programs.fill_expressions import Filling
+from recurl.programs.fold_statements import fold
 from recurl.programs.holes import CONTEXT, Holes, holes_of
 from recurl.programs.layout import layout
 from recurl.programs.literals import Writer
-from recurl.programs.surroundings import needed
 
 if TYPE_CHECKING:
-    from recurl.programs.contexts import Conducts
+    from recurl.programs.program_policy import ProgramPolicy
 
 REWARD_TEXT = '''\
 {total} = 0.0
@@ -57,15 +58,15 @@ class Printed(NamedTuple):
     takes_context: bool
 
 
-def print_completion(conducts: Conducts) -> Printed:
+def print_completion(chosen: ProgramPolicy) -> Printed:
     """The source of a program under a policy."""
-    return _Printer(conducts).run()
+    return _Printer(chosen).run()
 
 
 class _Printer:
-    def __init__(self, conducts: Conducts) -> None:
-        self.all, self.x = conducts, conducts.unfolded.exploration
-        self.programs = [p for f, p in enumerate(self.x.functions) if f in conducts.groups]
+    def __init__(self, chosen: ProgramPolicy) -> None:
+        self.all, self.x = chosen, chosen.unfolded.exploration
+        self.programs = [p for f, p in enumerate(self.x.functions) if f in chosen.groups]
         self.imports: dict[str, None] = {}
         self.taken = set[str]()
         for program in self.x.functions:
@@ -156,7 +157,7 @@ class _Printer:
             word = source.word(event)
             if isinstance(word, Program):
                 self._name(word)
-        folded = fold(source, holes, writer, self.names, self._takes_context)
+        folded = fold(Filling(source, holes, writer, self.names, self._takes_context))
         text = layout(source, folded, self._header(program))
         constants = [f"{n} = {table}" for n, table in writer.constants.items() if n in text]
         imports, _ = needed([], writer.imported)

@@ -21,7 +21,7 @@ class EndlessError(BaseException):
 
     Args:
         line: Where the loop stands.
-        most: Steps that were allowed.
+        most: StepCounter that were allowed.
     """
 
     def __init__(self, line: int, most: int) -> None:
@@ -29,7 +29,7 @@ class EndlessError(BaseException):
         self.line, self.most = line, most
 
 
-class Steps:
+class StepCounter:
     """Counts the steps of one function from an event to the next."""
 
     def __init__(self) -> None:

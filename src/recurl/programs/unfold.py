@@ -38,7 +38,7 @@ _ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True)
-class Part:
+class FunctionPart:
     """A future component: a function, its starts (entries) and its returns (exits)."""
 
     function: int
@@ -60,7 +60,7 @@ class Unfolded:
 
     exploration: Exploration
     model: RMDP
-    parts: list[Part]
+    parts: list[FunctionPart]
     state_of: list[dict[str, int]]
     boxes: list[dict[str, int]]
 
@@ -87,13 +87,15 @@ def unfold(exploration: Exploration, name: str) -> Unfolded:
     """The model of a program, given its states."""
     x = exploration
     together = [
-        Part(f, starts, returns)
+        FunctionPart(f, starts, returns)
         for f, (starts, returns) in enumerate(zip(x.starts, x.returns, strict=True))
     ]
     if _count_ports(x) <= max(MANY_PORTS, 4 * len(x.states)):
         return _Unfolding(x, together).run(name)
     apart = [
-        Part(f, [start], x.exits_of(start)) for f, starts in enumerate(x.starts) for start in starts
+        FunctionPart(f, [start], x.exits_of(start))
+        for f, starts in enumerate(x.starts)
+        for start in starts
     ]
     return _Unfolding(x, apart).run(name)
 
@@ -107,7 +109,7 @@ def _count_ports(x: Exploration) -> int:
 class _Unfolding:
     """The specification, as it grows; a state may stand in several components."""
 
-    def __init__(self, x: Exploration, parts: list[Part]) -> None:
+    def __init__(self, x: Exploration, parts: list[FunctionPart]) -> None:
         self.x, self.states, self.parts = x, x.states, parts
         self.labels = _unique_labels(self._label(part) for part in parts)
         self.part_of = {start: c for c, part in enumerate(parts) for start in part.starts}
@@ -119,7 +121,7 @@ class _Unfolding:
         self.shared = self._shared()
         self.todo: list[tuple[int, int]] = []
 
-    def _label(self, part: Part) -> str:
+    def _label(self, part: FunctionPart) -> str:
         name = self.x.functions[part.function].name
         if len(self.x.starts[part.function]) == len(part.starts):
             return name

@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from recurl.errors import CertificateError
-from recurl.model.certificate_form import check_form, numbers
+from recurl.model.certificate import check_form, numbers
 from recurl.model.tables import CALL, EXIT
 from recurl.verification.rounded import Rounded, binary_places
 from recurl.verification.verdict import Verdict

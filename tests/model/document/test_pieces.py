@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from recurl.model.document.pieces import Pieces
+from recurl.model.document.pieces import TreePieces
 from recurl.model.report import Report
 
 
 def test_pieces_are_read() -> None:
-    pieces = Pieces(Report())
+    pieces = TreePieces(Report())
     assert pieces.fields({"a": "1"}, (), ("a", "b")) == {"a": "1"}
     assert pieces.names("x y", ()) == ["x y"]
     assert pieces.words("x y", ()) == pieces.words(["x", "y"], ()) == ["x", "y"]
@@ -18,7 +18,7 @@ def test_pieces_are_read() -> None:
 
 
 def test_what_does_not_fit_is_reported() -> None:
-    pieces = Pieces(Report())
+    pieces = TreePieces(Report())
     assert pieces.fields({"a": "1", "xyz": "2"}, (), ("a",)) == {"a": "1"}
     assert pieces.text([], ("t",)) == "unreadable"
     assert pieces.truth("perhaps", ("p",)) is False

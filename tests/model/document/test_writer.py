@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.model.examples import two_exits
 from tests.strategies import models
 
-from recurl.model.disassemble import disassemble
+from recurl.model.assemble import disassemble
 from recurl.model.document.writer import write_json, write_yaml
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import ActionSpec, ComponentSpec, EdgeSpec, ModelSpec

@@ -10,8 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from recurl.errors import ModelError, UnknownNameError
-from recurl.model.assemble import assemble
-from recurl.model.disassemble import disassemble
+from recurl.model.assemble import assemble, disassemble
 from recurl.model.document.reader import read_model
 from recurl.model.document.source import Format, format_of, read_document, read_text
 from recurl.model.document.writer import write_json, write_yaml

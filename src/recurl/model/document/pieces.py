@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 VERSION = "1"
 
 
-class Pieces:
+class TreePieces:
     """Reads the pieces of a tree; what does not fit is reported and replaced by something harmless.
 
     Paths lead to where a piece stands.
@@ -24,7 +24,7 @@ class Pieces:
 
     Example:
         >>> report = Report()
-        >>> pieces = Pieces(report)
+        >>> pieces = TreePieces(report)
         >>> pieces.fields({"nam": "cloud"}, (), ("name", "start"))
         {'name': 'cloud'}
         >>> print(report.problems[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recurl.model.builder import start_entries
-from recurl.model.document.pieces import Pieces, kind_of
+from recurl.model.document.pieces import TreePieces, kind_of
 from recurl.model.numbers import to_float
 from recurl.model.report import Report, shown
 from recurl.model.spec import ActionSpec, ComponentSpec, EdgeSpec, ModelSpec
@@ -47,7 +47,7 @@ def read_model(tree: Tree, report: Report) -> ModelSpec | None:
     return spec
 
 
-class _Reader(Pieces):
+class _Reader(TreePieces):
     """Reads trees of models."""
 
     def number(self, tree: Tree, path: Path) -> str:

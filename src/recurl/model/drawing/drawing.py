@@ -13,10 +13,10 @@ from recurl.errors import UnknownNameError
 from recurl.model.drawing.call_chart import call_chart
 from recurl.model.drawing.chart import Chart
 from recurl.model.drawing.component_chart import component_chart, fits
-from recurl.model.drawing.notation import dot_text, mermaid_text
 from recurl.model.drawing.picture import Picture, picture
 from recurl.model.drawing.svg import svg_text
-from recurl.model.drawing.taken import Choices, actions_taken
+from recurl.model.drawing.taken import PolicyLike, actions_taken
+from recurl.model.drawing.text_formats import dot_text, mermaid_text
 from recurl.model.files import write_atomic
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _page(drawing: Drawing) -> str:
 
 def draw_model(
     model: RMDP,
-    policy: Choices | None = None,
+    policy: PolicyLike | None = None,
     *,
     component: str | None = None,
     around: str | None = None,

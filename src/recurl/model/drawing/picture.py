@@ -41,7 +41,7 @@ class Text(NamedTuple):
     title: str = ""
 
 
-class Line(NamedTuple):
+class Stroke(NamedTuple):
     """A curve of several pieces, with a head at its end unless it is plain, and its style."""
 
     curves: list[Curve]
@@ -59,7 +59,7 @@ class Picture(NamedTuple):
     """
 
     size: Size
-    shapes: list[Rectangle | Line | Text]
+    shapes: list[Rectangle | Stroke | Text]
     marks: dict[str, list[Rectangle]]
 
 
@@ -86,7 +86,7 @@ def shortened(text: str) -> str:
 def picture(charts: Sequence[Chart], caption: Sequence[str] = ()) -> Picture:
     """All charts on one sheet, the first one on top and the others in rows below it."""
     panels = [_Panel(chart) for chart in charts]
-    shapes: list[Rectangle | Line | Text] = []
+    shapes: list[Rectangle | Stroke | Text] = []
     marks: dict[str, list[Rectangle]] = {}
     x = y = MARGIN
     row_height, width = 0.0, 0.0
@@ -134,11 +134,11 @@ class _Panel:
             label,
         )
 
-    def drawn(self, at: Point) -> tuple[list[Rectangle | Line | Text], list[Rectangle]]:
+    def drawn(self, at: Point) -> tuple[list[Rectangle | Stroke | Text], list[Rectangle]]:
         """The shapes of the chart with its corner at a point, and the rectangles of its marks."""
         x, y = at
         chart, (width, height) = self._chart, self.size
-        shapes: list[Rectangle | Line | Text] = [
+        shapes: list[Rectangle | Stroke | Text] = [
             Rectangle(x, y, width, height, "panel"),
             Text(x + PAD, y + 18, chart.title, "title", "start"),
         ]
@@ -147,7 +147,7 @@ class _Panel:
         left = (width - self._placed.size.width) / 2
         offset = x + left, y + TITLE
         for arrow, route in zip(chart.arrows, self._placed.routes, strict=True):
-            shapes.append(Line([_moved(c, offset) for c in route], f"edge {arrow.taken}".strip()))
+            shapes.append(Stroke([_moved(c, offset) for c in route], f"edge {arrow.taken}".strip()))
         shapes += self._labels(offset)
         rectangles = []
         for mark, size, centre in zip(chart.marks, self._sizes, self._placed.centres, strict=True):
@@ -210,10 +210,10 @@ def _port_y(mark: Mark, ports: int, port: int) -> float:
     return top + LINE * (port + 0.5 + (_rows(mark) - ports) / 2)
 
 
-def _mark_shapes(mark: Mark, size: Size, middle: Point) -> list[Rectangle | Line | Text]:
+def _mark_shapes(mark: Mark, size: Size, middle: Point) -> list[Rectangle | Stroke | Text]:
     (x, y), (width, height) = middle, size
     style = " ".join(w for w in (mark.kind, mark.taken, "start" if mark.bold else "") if w)
-    shapes: list[Rectangle | Line | Text] = [
+    shapes: list[Rectangle | Stroke | Text] = [
         Rectangle(x - width / 2, y - height / 2, width, height, style, mark.title)
     ]
     if mark.kind == "box":
@@ -242,11 +242,13 @@ def _port_texts(mark: Mark, middle: Point, width: float) -> list[Text]:
     return texts
 
 
-def _borders(mark: Mark, box: Rectangle | Line | Text, sides: tuple[float, float]) -> list[Line]:
+def _borders(
+    mark: Mark, box: Rectangle | Stroke | Text, sides: tuple[float, float]
+) -> list[Stroke]:
     """The arrow that leads into an entry from the border, and out of an exit to it."""
     if not isinstance(box, Rectangle) or mark.kind not in ("entry", "exit"):
         return []
     y = box.y + box.height / 2
     right = box.x + box.width
     a, b = ((sides[0], y), (box.x, y)) if mark.kind == "entry" else ((right, y), (sides[1], y))
-    return [Line([(a, a, b, b)], "border")]
+    return [Stroke([(a, a, b, b)], "border")]

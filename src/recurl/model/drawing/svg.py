@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from recurl.model.drawing.picture import Line, Picture, Rectangle, Text
+from recurl.model.drawing.picture import Picture, Rectangle, Stroke, Text
 
 _STYLE = """
 .recurl { --ink: #1b1f24; --soft: #57606a; --line: #8c959f; --paper: #ffffff; --panel: #f6f8fa;
@@ -64,10 +64,10 @@ def _head(name: str, style: str) -> str:
     )
 
 
-def _shape(shape: Rectangle | Line | Text) -> str:
+def _shape(shape: Rectangle | Stroke | Text) -> str:
     if isinstance(shape, Rectangle):
         return _rectangle(shape)
-    return _line(shape) if isinstance(shape, Line) else _text(shape)
+    return _line(shape) if isinstance(shape, Stroke) else _text(shape)
 
 
 def _rectangle(shape: Rectangle) -> str:
@@ -87,7 +87,7 @@ def _text(shape: Text) -> str:
     )
 
 
-def _line(shape: Line) -> str:
+def _line(shape: Stroke) -> str:
     if not shape.curves:
         return ""
     (x, y), *_ = shape.curves[0]

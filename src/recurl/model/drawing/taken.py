@@ -18,7 +18,7 @@ class Slots(Protocol):
         """Slots at which runs take actions."""
 
 
-class Choices(Protocol):
+class PolicyLike(Protocol):
     """A policy, as `recurl.Policy` is one."""
 
     model: RMDP
@@ -33,7 +33,7 @@ class Choices(Protocol):
         """Where runs can get to."""
 
 
-def actions_taken(model: RMDP, policy: Choices) -> dict[int, str]:
+def actions_taken(model: RMDP, policy: PolicyLike) -> dict[int, str]:
     """Actions that a policy takes: ``"always"`` in a vertex, or ``"sometimes"``.
 
     Example:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recurl.model.spec import Number
 
 
-class Column:
+class ColumnType:
     """A way to make columns: of fractions, or of floats."""
 
     def __init__(self, binary: bool) -> None:
@@ -48,7 +48,7 @@ class Column:
         return self.of([model.exact.start(j) for j in range(len(model.tables.start_prob))])
 
 
-class Edges(NamedTuple):
+class Transitions(NamedTuple):
     """Transitions in any order: action, target, probability and reward of each."""
 
     action: np.ndarray
@@ -63,20 +63,20 @@ class Edges(NamedTuple):
         action = np.repeat(np.arange(t.n_actions), np.diff(t.transition_start))
         if kept.binary:
             return cls(action, t.target, t.prob, t.reward)
-        column, count = Column(binary=False), range(t.n_transitions)
+        column, count = ColumnType(binary=False), range(t.n_transitions)
         prob = column.of([kept.prob(i) for i in count])
         return cls(action, t.target, prob, column.of([kept.reward(i) for i in count]))
 
     @property
-    def column(self) -> Column:
+    def column(self) -> ColumnType:
         """How columns like these are made."""
-        return Column(binary=self.prob.dtype != object)
+        return ColumnType(binary=self.prob.dtype != object)
 
-    def join(self, *others: Edges) -> Edges:
+    def join(self, *others: Transitions) -> Transitions:
         """These transitions and others, ordered by action; those of one action stay together."""
-        joined = Edges(*map(np.concatenate, zip(self, *others, strict=True)))
+        joined = Transitions(*map(np.concatenate, zip(self, *others, strict=True)))
         order = np.argsort(joined.action, kind="stable")
-        return Edges(*(column[order] for column in joined))
+        return Transitions(*(column[order] for column in joined))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Words:
 def model_of(
     name: str,
     layout: Layout,
-    edges: Edges,
+    edges: Transitions,
     *,
     words: Words,
     action_start: np.ndarray,

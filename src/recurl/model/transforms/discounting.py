@@ -13,7 +13,7 @@ import numpy as np
 
 from recurl.errors import ModelError, Problem
 from recurl.model.tables import CALL, RETURN, Layout
-from recurl.model.transforms.columns import Edges, Words, model_of, unused_name
+from recurl.model.transforms.columns import Transitions, Words, model_of, unused_name
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -43,13 +43,13 @@ def discount_steps(model: RMDP, discount: Number) -> RMDP:
         >>> model.exact.prob(2)
         Fraction(1, 10)
     """
-    edges, t = Edges.of(model), model.tables
+    edges, t = Transitions.of(model), model.tables
     scaled, stops = _discounted(model, edges, discount)
     lanes = _Lanes.of(t)
     component = t.vertex_component[t.action_vertex]
     boxes = len(lanes.ports)
     number, full = edges.column.number, edges.column.full
-    on = Edges(
+    on = Transitions(
         lanes.action_start[lanes.ports],
         lanes.exit[lanes.layout.box_owner],
         full(boxes, number(1)),
@@ -89,7 +89,7 @@ def discount_boxes(model: RMDP, discount: Number) -> RMDP:
         <RMDP gambler: 1 component, 6 vertices, 1-exit, recursive>
     """
     _check_one_exit(model)
-    edges, t, names = Edges.of(model), model.tables, model.names
+    edges, t, names = Transitions.of(model), model.tables, model.names
     scaled, leaves = _discounted(model, edges, discount)
     exits = t.component_start[:-1] + t.n_entries
     leaves = leaves._replace(target=exits[t.vertex_component[t.action_vertex]])
@@ -105,7 +105,9 @@ def discount_boxes(model: RMDP, discount: Number) -> RMDP:
     )
 
 
-def _discounted(model: RMDP, edges: Edges, discount: Number) -> tuple[Edges, Edges]:
+def _discounted(
+    model: RMDP, edges: Transitions, discount: Number
+) -> tuple[Transitions, Transitions]:
     """The transitions scaled by λ, and the additional one of each action, still without target."""
     factor = edges.column.number(discount)
     if not 0 < factor < 1:
@@ -114,7 +116,7 @@ def _discounted(model: RMDP, edges: Edges, discount: Number) -> tuple[Edges, Edg
     expected = np.add.reduceat(edges.prob * edges.reward, t.transition_start[:-1])
     actions = np.arange(t.n_actions)
     rest = edges.column.full(t.n_actions, 1 - factor)
-    return edges._replace(prob=edges.prob * factor), Edges(actions, actions, rest, expected)
+    return edges._replace(prob=edges.prob * factor), Transitions(actions, actions, rest, expected)
 
 
 def _check_one_exit(model: RMDP) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from recurl.errors import LimitError, ModelError, Problem
 from recurl.model.tables import CALLS, STEP, Layout, runs
-from recurl.model.transforms.columns import Edges, Words, model_of, unused_name
+from recurl.model.transforms.columns import Transitions, Words, model_of, unused_name
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -162,7 +162,7 @@ class Unravelling:
         counts = np.diff(t.action_start)[vertices]
         rows = np.insert(counts, self.n_starts, [0] * exits)
         source = runs(t.action_start[vertices], counts)
-        edges = Edges.of(self.model)
+        edges = Transitions.of(self.model)
         first = int(t.component_start[t.start_component])
         return model_of(
             self.model.name,
@@ -174,7 +174,7 @@ class Unravelling:
             start=edges.column.start(self.model)[t.starts - first],
         )
 
-    def _edges(self, edges: Edges, source: np.ndarray, exits: int) -> Edges:
+    def _edges(self, edges: Transitions, source: np.ndarray, exits: int) -> Transitions:
         """The transitions: those of the actions that states copy, to where the search led."""
         begin = self.model.tables.transition_start
         counts = np.diff(begin)[source]
@@ -186,7 +186,7 @@ class Unravelling:
         later = np.where(found < self.n_starts, found, found + exits)
         target = np.where(found < 0, self.n_starts - 1 - found, later)
         action = np.repeat(np.arange(len(source)), counts)
-        return Edges(action, target, edges.prob[transitions], reward)
+        return Transitions(action, target, edges.prob[transitions], reward)
 
     def _words(self, vertices: np.ndarray, source: np.ndarray, exits: int) -> Words:
         model, names, start = self.model, self.model.names, self.model.tables.start_component

@@ -7,8 +7,7 @@ import pytest
 
 import recurl
 from recurl.errors import CertificateError
-from recurl.model.certificate import Certificate, Piece, Point
-from recurl.model.certificate_form import check_form, numbers
+from recurl.model.certificate import Certificate, Piece, Point, check_form, numbers
 
 
 def line() -> recurl.RMDP:

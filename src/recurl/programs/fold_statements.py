@@ -10,16 +10,15 @@ from __future__ import annotations
 import ast
 import copy
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from recurl.programs.decorator import Program
-from recurl.programs.filling import Filling, value_of
-from recurl.programs.holes import Holes, Turns
-from recurl.programs.literals import Writer, parsed
+from recurl.programs.fill_expressions import Filling, value_of
+from recurl.programs.holes import Turns
+from recurl.programs.literals import parsed
 from recurl.programs.liveness import reads
-from recurl.programs.syntax import Source, stored_names
+from recurl.programs.syntax import stored_names
 
 _PASSES = 20
 """Passes over a function after which what is left to fold is left."""
@@ -41,35 +40,22 @@ class Folded:
     inlined: dict[ast.stmt, list[tuple[ast.stmt, int]]] = field(default_factory=dict)
 
 
-def fold(
-    source: Source,
-    holes: Holes,
-    writer: Writer,
-    names: Mapping[Any, str],
-    contexts: Callable[[Program], bool],
-) -> Folded:
+def fold(fill: Filling) -> Folded:
     """Fill the holes of a function.
 
     Args:
-        source: The function.
-        holes: What fills them.
-        writer: Writes values.
-        names: How words of the language and programs are called.
-        contexts: Whether a program takes a context.
+        fill: Fills the holes in its expressions.
     """
-    known: dict[str, Any] = {}
     unread: frozenset[str] = frozenset()
     for left in reversed(range(_PASSES)):
-        filling = Filling(source, holes, writer, names, contexts)
-        filling.known = dict(known)
-        folding = _Folding(filling, unread if left else frozenset())
-        body = folding.made.body = folding.block(source.tree.body) or [ast.Pass()]
+        folding = _Folding(fill, unread if left else frozenset())
+        body = folding.made.body = folding.block(fill.source.tree.body) or [ast.Pass()]
         found = frozenset(folding.found)
         module = ast.Module(body, [])
-        now, needed = found - reads(module, found), holes.needed(module)
-        if found == known.keys() and now == unread and needed == holes:
+        now, needed = found - reads(module, found), fill.holes.needed(module)
+        if found == fill.known.keys() and now == unread and needed == fill.holes:
             break
-        known, unread, holes = folding.found, now, needed
+        fill, unread = fill.next_pass(needed, folding.found), now
     return folding.made
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Conduct:
+class ContextPolicy:
     """The choices and calls in a context of a function.
 
     Attributes:
@@ -31,7 +31,7 @@ class Conduct:
     calls: dict[int, int] = field(default_factory=dict)
 
 
-class Conducts:
+class ProgramPolicy:
     """A policy of a program's model, in the program's terms.
 
     Where vertices stand for the same state, the policy is made to do the same at all of them.
@@ -49,9 +49,9 @@ class Conducts:
 
     def __init__(self, unfolded: Unfolded, policy: Policy) -> None:
         self.unfolded = unfolded
-        self.policy = Places(unfolded, policy).evened(policy)
-        self._conducts = self._read(_reached(self.policy))
-        self.groups: dict[int, list[Conduct]] = {}
+        self.policy = SharedStates(unfolded, policy).evened(policy)
+        self._contexts = self._read(_reached(self.policy))
+        self.groups: dict[int, list[ContextPolicy]] = {}
         self.group_of: dict[int, tuple[int, int]] = {}
         self._fold()
 
@@ -60,37 +60,37 @@ class Conducts:
         """Whether no choice depends on the context."""
         return all(len(groups) == 1 for groups in self.groups.values())
 
-    def _read(self, slots: list[int]) -> dict[int, Conduct]:
+    def _read(self, slots: list[int]) -> dict[int, ContextPolicy]:
         """The choices of the policy, by context, at slots that are reached."""
         u, policy, t = self.unfolded, self.policy, self.unfolded.model.tables
         context_of = np.searchsorted(policy.context_start, slots, side="right") - 1
-        found: dict[int, Conduct] = {}
+        found: dict[int, ContextPolicy] = {}
         for slot, context in sorted(zip(slots, context_of.tolist(), strict=True)):
             vertex = int(policy.slot_vertex[slot])
             part = u.parts[policy.context_component[context]]
-            conduct = found.setdefault(context, Conduct(part.function))
+            here = found.setdefault(context, ContextPolicy(part.function))
             if t.vertex_kind[vertex] == CALL:
-                conduct.calls[u.box_state[t.vertex_box[vertex]]] = int(policy.callees[slot])
+                here.calls[u.box_state[t.vertex_box[vertex]]] = int(policy.callees[slot])
                 continue
             state = u.vertex_state.get(vertex, -1)
             if state >= 0 and u.exploration.states[state].kind == CHOICE:
-                conduct.choices[state] = int(policy.actions[slot])
+                here.choices[state] = int(policy.actions[slot])
         return found
 
     def _fold(self) -> None:
-        folding = _Folding(self._conducts)
+        folding = _Folding(self._contexts)
         start = int(self.policy.start[np.argmax(self.unfolded.model.tables.start_prob)])
         leaders: dict[int, list[int]] = {}
-        for context in [start, *(c for c in self._conducts if c != start)]:
-            known = leaders.setdefault(self._conducts[context].function, [])
+        for context in [start, *(c for c in self._contexts if c != start)]:
+            known = leaders.setdefault(self._contexts[context].function, [])
             if not any(folding.merge(leader, context) for leader in known):
                 known.append(context)
         numbers = {}
         for function, contexts in leaders.items():
             roots = list(dict.fromkeys(map(folding.root, contexts)))
             numbers.update({root: (function, i) for i, root in enumerate(roots)})
-            self.groups[function] = [folding.conducts[root] for root in roots]
-        self.group_of = {c: numbers[folding.root(c)] for c in self._conducts}
+            self.groups[function] = [folding.contexts[root] for root in roots]
+        self.group_of = {c: numbers[folding.root(c)] for c in self._contexts}
 
     def callers(self, function: int, number: int) -> list[tuple[int, int, int]]:
         """Who enters a context: (function, its context, position of the call), each once.
@@ -111,9 +111,9 @@ class Conducts:
 class _Folding:
     """Merges contexts that do not contradict each other, and with them the contexts they enter."""
 
-    def __init__(self, conducts: dict[int, Conduct]) -> None:
-        self.conducts = dict(conducts)
-        self._parent = {context: context for context in conducts}
+    def __init__(self, contexts: dict[int, ContextPolicy]) -> None:
+        self.contexts = dict(contexts)
+        self._parent = {context: context for context in contexts}
 
     def root(self, context: int) -> int:
         while self._parent[context] != context:
@@ -122,26 +122,26 @@ class _Folding:
 
     def merge(self, one: int, other: int) -> bool:
         """Merge two contexts of a function; nothing is changed if they contradict each other."""
-        before = self._parent, self.conducts
-        self._parent, self.conducts = dict(self._parent), dict(self.conducts)
+        before = self._parent, self.contexts
+        self._parent, self.contexts = dict(self._parent), dict(self.contexts)
         todo = [(one, other)]
         while todo:
             a, b = map(self.root, todo.pop())
             if a == b:
                 continue
-            keep, drop = self.conducts[a], self.conducts[b]
+            keep, drop = self.contexts[a], self.contexts[b]
             if any(keep.choices.get(s, i) != i for s, i in drop.choices.items()):
-                self._parent, self.conducts = before
+                self._parent, self.contexts = before
                 return False
             todo += [(c, keep.calls[s]) for s, c in drop.calls.items() if s in keep.calls]
             self._parent[b] = a
-            self.conducts[a] = Conduct(
+            self.contexts[a] = ContextPolicy(
                 keep.function, {**drop.choices, **keep.choices}, {**drop.calls, **keep.calls}
             )
         return True
 
 
-class Places:
+class SharedStates:
     """Vertices of a program's model that stand for the same state: a program does the same there.
 
     Args:

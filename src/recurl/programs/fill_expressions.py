@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from recurl.programs.decisions import Table, condition
+from recurl.programs.decisions import DecisionTable, condition
 from recurl.programs.decisions import expression as table_text
 from recurl.programs.decorator import Program
 from recurl.programs.holes import Holes
@@ -35,7 +35,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 @dataclass(eq=False)
-class Part:
+class FilledPart:
     """An expression after its holes were filled.
 
     Attributes:
@@ -46,7 +46,7 @@ class Part:
     """
 
     node: ast.expr
-    table: Table | None = None
+    table: DecisionTable | None = None
     chosen: bool = False
     always: bool | None = None
 
@@ -82,9 +82,15 @@ class Filling:
     ) -> None:
         self.source, self.holes, self.writer = source, holes, writer
         self.names, self.contexts = names, contexts
-        self.known: dict[str, Any] = {}
+        self.known: Mapping[str, Any] = {}
         self._effective: set[ast.AST] = set()
         self._hoisted: list[ast.stmt] | None = None
+
+    def next_pass(self, holes: Holes, known: Mapping[str, Any]) -> Filling:
+        """The same for the next pass, with the holes and the known locals found in this one."""
+        following = Filling(self.source, holes, self.writer, self.names, self.contexts)
+        following.known = known
+        return following
 
     @contextmanager
     def hoisting(self, before: list[ast.stmt] | None) -> Iterator[None]:
@@ -112,7 +118,7 @@ class Filling:
             parts[at : at + 1] = [n for n in inner if self.has_effects(n)]
         return [ast.copy_location(ast.Expr(part), node) for part in parts]
 
-    def test(self, node: ast.expr) -> Part:
+    def test(self, node: ast.expr) -> FilledPart:
         """An expression of which only the truth matters."""
         if node in self.holes.named:
             return self._truth(self.expression(node))
@@ -125,16 +131,16 @@ class Filling:
                 return self._conditional(node, self.test)
         return self._truth(self.expression(node))
 
-    def _truth(self, part: Part) -> Part:
+    def _truth(self, part: FilledPart) -> FilledPart:
         if not part.chosen or part.table is None:
             return part
         return self._known(part.table.map(lambda result: bool(value_of(result))))
 
-    def _known(self, table: Table) -> Part:
+    def _known(self, table: DecisionTable) -> FilledPart:
         """An expression whose truth choices decide."""
-        return Part(parsed(condition(table, self.writer)), table, chosen=True)
+        return FilledPart(parsed(condition(table, self.writer)), table, chosen=True)
 
-    def expression(self, node: ast.expr) -> Part:
+    def expression(self, node: ast.expr) -> FilledPart:
         """An expression with its holes filled."""
         name = self.holes.named.get(node)
         outer = self._hoisted
@@ -144,13 +150,13 @@ class Filling:
         target = ast.Name(name, ast.Store())
         if outer is not None and self._hoisted is outer:
             outer.append(ast.copy_location(ast.Assign([target], part.node), node))
-            return Part(ast.Name(name, ast.Load()))
-        return Part(ast.NamedExpr(target, part.node))
+            return FilledPart(ast.Name(name, ast.Load()))
+        return FilledPart(ast.NamedExpr(target, part.node))
 
-    def _shaped(self, node: ast.expr) -> Part:
+    def _shaped(self, node: ast.expr) -> FilledPart:
         match node:
             case ast.Constant():
-                return Part(node, Table((), {(): node.value}))
+                return FilledPart(node, DecisionTable((), {(): node.value}))
             case ast.Name() | ast.Attribute():
                 return self._mentioned(node)
             case ast.Call() if (word := self.source.word(node)) is not None:
@@ -170,19 +176,19 @@ class Filling:
             case (
                 ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp()
             ):
-                return Part(node)
-        return Part(self.rebuilt(node))
+                return FilledPart(node)
+        return FilledPart(self.rebuilt(node))
 
-    def _mentioned(self, node: ast.Name | ast.Attribute) -> Part:
+    def _mentioned(self, node: ast.Name | ast.Attribute) -> FilledPart:
         if isinstance(node, ast.Name) and node.id in self.known:
-            return Part(node, Table((), {(): self.known[node.id]}), chosen=True)
+            return FilledPart(node, DecisionTable((), {(): self.known[node.id]}), chosen=True)
         base = node.value if isinstance(node, ast.Attribute) else node
         found = self.source.resolve(base) if isinstance(base, ast.Name) else None
         if isinstance(node, ast.Attribute):
             found = getattr(found, node.attr, None) if isinstance(found, type) else None
         if isinstance(found, Enum | str | int | float):
-            return Part(node, Table((), {(): found}))
-        return Part(node) if isinstance(node, ast.Name) else Part(self.rebuilt(node))
+            return FilledPart(node, DecisionTable((), {(): found}))
+        return FilledPart(node) if isinstance(node, ast.Name) else FilledPart(self.rebuilt(node))
 
     def rebuilt(self, node: N) -> N:
         """A node with its expressions filled; the same if nothing changes."""
@@ -208,34 +214,34 @@ class Filling:
             return self.expression(value).node
         return value
 
-    def _not(self, node: ast.UnaryOp) -> Part:
+    def _not(self, node: ast.UnaryOp) -> FilledPart:
         inner = self.test(node.operand)
         if inner.chosen and inner.table is not None:
             return self._known(inner.table.map(operator.not_))
         if inner.node is node.operand:
-            return Part(node)
-        return Part(ast.UnaryOp(ast.Not(), inner.node))
+            return FilledPart(node)
+        return FilledPart(ast.UnaryOp(ast.Not(), inner.node))
 
-    def _minus(self, node: ast.UnaryOp) -> Part:
+    def _minus(self, node: ast.UnaryOp) -> FilledPart:
         inner = self.expression(node.operand)
         value = value_of(inner.table.result) if inner.table and inner.table.constant else None
         if isinstance(value, int | float) and not isinstance(value, bool):
-            table = Table((), {(): -value})
+            table = DecisionTable((), {(): -value})
             made = node if inner.node is node.operand else parsed(repr(-value))
-            return Part(made, table, inner.chosen)
-        return Part(node if inner.node is node.operand else ast.UnaryOp(node.op, inner.node))
+            return FilledPart(made, table, inner.chosen)
+        return FilledPart(node if inner.node is node.operand else ast.UnaryOp(node.op, inner.node))
 
-    def _tuple(self, node: ast.Tuple) -> Part:
+    def _tuple(self, node: ast.Tuple) -> FilledPart:
         parts = [self.expression(part) for part in node.elts]
         nodes = [part.node for part in parts]
         made = node if nodes == node.elts else ast.Tuple(nodes, ast.Load())
         tables = [part.table for part in parts if part.table is not None and part.table.constant]
         if len(tables) < len(parts):
-            return Part(made)
+            return FilledPart(made)
         values = tuple(value_of(table.result) for table in tables)
-        return Part(made, Table((), {(): values}), any(part.chosen for part in parts))
+        return FilledPart(made, DecisionTable((), {(): values}), any(part.chosen for part in parts))
 
-    def _compare(self, node: ast.Compare) -> Part:
+    def _compare(self, node: ast.Compare) -> FilledPart:
         parts = [
             self._in_turn(number, part)
             for number, part in enumerate([node.left, *node.comparators])
@@ -244,14 +250,14 @@ class Filling:
         if decided is not None:
             return decided
         if parts[0].node is node.left and [p.node for p in parts[1:]] == node.comparators:
-            return Part(node)
-        return Part(ast.Compare(parts[0].node, node.ops, [part.node for part in parts[1:]]))
+            return FilledPart(node)
+        return FilledPart(ast.Compare(parts[0].node, node.ops, [part.node for part in parts[1:]]))
 
-    def _in_turn(self, number: int, node: ast.expr) -> Part:
+    def _in_turn(self, number: int, node: ast.expr) -> FilledPart:
         """An operand that is evaluated only if those before it allow it, from the third on."""
         return self.expression(node) if number < 2 else self._apart(self.expression, node)
 
-    def _compared(self, ops: Sequence[ast.cmpop], parts: Sequence[Part]) -> Part | None:
+    def _compared(self, ops: Sequence[ast.cmpop], parts: Sequence[FilledPart]) -> FilledPart | None:
         if not any(part.chosen for part in parts):
             return None
         if any(part.table is None or self.has_effects(part.node) for part in parts):
@@ -273,16 +279,18 @@ class Filling:
         except TypeError:
             return None
 
-    def _apart(self, shape: Callable[[ast.expr], Part], node: ast.expr) -> Part:
+    def _apart(self, shape: Callable[[ast.expr], FilledPart], node: ast.expr) -> FilledPart:
         """An expression that is not always evaluated: nothing is hoisted out of it."""
         outer, self._hoisted = self._hoisted, None
         part = shape(node)
         self._hoisted = None if any(True for _ in self.source.events(node)) else outer
         return part
 
-    def _short_circuit(self, node: ast.BoolOp, shape: Callable[[ast.expr], Part]) -> Part:
+    def _short_circuit(
+        self, node: ast.BoolOp, shape: Callable[[ast.expr], FilledPart]
+    ) -> FilledPart:
         stops = isinstance(node.op, ast.Or)
-        parts: list[Part] = []
+        parts: list[FilledPart] = []
         for number, value in enumerate(node.values):
             part = shape(value) if number == 0 else self._apart(shape, value)
             last = number + 1 == len(node.values)
@@ -301,23 +309,23 @@ class Filling:
                 return parts[-1]
             others = [part.node for part in parts[:-1]]
             made = others[0] if len(others) == 1 else ast.BoolOp(node.op, others)
-            return Part(ast.BoolOp(node.op, [made, parts[-1].node]), always=stops)
+            return FilledPart(ast.BoolOp(node.op, [made, parts[-1].node]), always=stops)
         if [part.node for part in parts] == node.values:
-            return Part(node)
-        return Part(ast.BoolOp(node.op, [part.node for part in parts]))
+            return FilledPart(node)
+        return FilledPart(ast.BoolOp(node.op, [part.node for part in parts]))
 
-    def _conditional(self, node: ast.IfExp, shape: Callable[[ast.expr], Part]) -> Part:
+    def _conditional(self, node: ast.IfExp, shape: Callable[[ast.expr], FilledPart]) -> FilledPart:
         test = self.test(node.test)
         if test.settled and test.table is not None:
             return shape(node.body if test.table.result else node.orelse)
         body, orelse = (self._apart(shape, part) for part in (node.body, node.orelse))
         if test.node is node.test and body.node is node.body and orelse.node is node.orelse:
-            return Part(node)
-        return Part(ast.IfExp(test.node, body.node, orelse.node))
+            return FilledPart(node)
+        return FilledPart(ast.IfExp(test.node, body.node, orelse.node))
 
     # Events
 
-    def _event(self, node: ast.Call, word: Any) -> Part:
+    def _event(self, node: ast.Call, word: Any) -> FilledPart:
         if word == "choose":
             return self._chosen(node)
         made = self._rebuilt_arguments(node)
@@ -332,7 +340,7 @@ class Filling:
             self._effective.add(made)
         if self._hoisted is not None and node not in self.holes.named:
             self._hoisted = None  # what comes later must not be evaluated before this event
-        return Part(made)
+        return FilledPart(made)
 
     def _rebuilt_arguments(self, node: ast.Call) -> ast.Call:
         args, keywords = self._field(node.args), self._field(node.keywords)
@@ -342,25 +350,25 @@ class Filling:
         made.args, made.keywords = args, keywords
         return made
 
-    def _chosen(self, node: ast.Call) -> Part:
+    def _chosen(self, node: ast.Call) -> FilledPart:
         choice = self.holes.choices.get(node)
         self.writer.hint = "choice" if choice is None else choice.name
         if choice is not None and not choice.indexed:
             known = all(value_of(result) is not UNKNOWN for result in choice.table.rows.values())
             made = parsed(table_text(choice.table, self.writer))
-            return Part(made, choice.table if known else None, chosen=known)
+            return FilledPart(made, choice.table if known else None, chosen=known)
         args = self._rebuilt_arguments(node).args
         if choice is None and not any(self.has_effects(part) for part in args):
             # Never reached under this policy: any option will do.
-            return Part(_first_option(args))
+            return FilledPart(_first_option(args))
         starred = any(isinstance(part, ast.Starred) for part in args)
         if choice is not None and choice.table.constant and len(args) > 1 and not starred:
             others = [part for i, part in enumerate(args) if i != choice.table.result]
             if not any(map(self.has_effects, others)):
-                return Part(args[choice.table.result])
+                return FilledPart(args[choice.table.result])
         index = parsed("0" if choice is None else table_text(choice.table, self.writer))
         alone = len(args) == 1 and not isinstance(args[0], ast.Starred)
-        return Part(_item(args[0] if alone else ast.Tuple(args, ast.Load()), index))
+        return FilledPart(_item(args[0] if alone else ast.Tuple(args, ast.Load()), index))
 
 
 def value_of(result: Any) -> Any:

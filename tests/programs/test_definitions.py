@@ -4,7 +4,7 @@ import pytest
 from tests.programs.small import VALUES
 from tests.programs.written import program_of
 
-from recurl.programs.surroundings import needed
+from recurl.programs.definitions import needed
 
 
 def test_helpers_constants_and_classes_come_along() -> None:

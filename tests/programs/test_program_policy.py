@@ -4,26 +4,26 @@ from tests.programs.small import VALUES
 from tests.programs.written import program_of
 
 import recurl
-from recurl.programs.contexts import Conducts
+from recurl.programs.program_policy import ProgramPolicy
 
 
-def conducts(name: str) -> Conducts:
+def program_policy(name: str) -> ProgramPolicy:
     program, arguments, _ = VALUES[name]
     unfolded = program.unfold(*arguments)
     policy = recurl.solve(unfolded.model).policy
     assert policy is not None
-    return Conducts(unfolded, policy)
+    return ProgramPolicy(unfolded, policy)
 
 
 def test_one_context_is_enough_where_nothing_depends_on_the_caller() -> None:
-    found = conducts("retry")
+    found = program_policy("retry")
     assert found.stackless
     (group,) = found.groups[0]
     assert list(group.choices.values()) == [0]
 
 
 def test_callers_that_want_different_things_make_contexts() -> None:
-    found = conducts("two_callers")
+    found = program_policy("two_callers")
     assert not found.stackless
     assert len(found.groups[0]) == 1
     assert len(found.groups[1]) >= 2
@@ -51,6 +51,6 @@ def test_vertices_of_one_state_do_the_same() -> None:
     assert unfolded.vertex_state[start] == unfolded.vertex_state[node]
     policy = recurl.Policy.stackless(model, {"f.start": "True", "f.line 3": "False"})
     assert recurl.evaluate(policy).value == -1
-    evened = Conducts(unfolded, policy).policy
+    evened = ProgramPolicy(unfolded, policy).policy
     assert evened.action(start) == evened.action(node) == policy.action(start)
     assert recurl.evaluate(evened).value == -2

@@ -5,13 +5,13 @@ import ast
 import pytest
 from tests.programs.written import program_of
 
-from recurl.programs.decisions import Table
-from recurl.programs.filling import Filling
-from recurl.programs.holes import Choice, Holes
+from recurl.programs.decisions import DecisionTable
+from recurl.programs.fill_expressions import Filling
+from recurl.programs.holes import FilledChoice, Holes
 from recurl.programs.literals import Writer
 
 
-def filled(text: str, *tables: Table, test: bool = False) -> str:
+def filled(text: str, *tables: DecisionTable, test: bool = False) -> str:
     """An expression whose choices, in order, are what tables say."""
     program = program_of(
         f"@program\ndef f(n=1, way='a'):\n    return {text}\n@program\ndef g():\n    return 1"
@@ -22,18 +22,18 @@ def filled(text: str, *tables: Table, test: bool = False) -> str:
     events = list(program.source.events(statement.value))
     chosen = [node for node in events if program.source.word(node) == "choose"]
     chosen.sort(key=lambda node: node.col_offset)
-    choices = {node: Choice(table) for node, table in zip(chosen, tables, strict=True)}
+    choices = {node: FilledChoice(table) for node, table in zip(chosen, tables, strict=True)}
     fill = Filling(program.source, Holes(choices), Writer(), {}, lambda _: False)
     fill.known = {"way": "net"}
     part = fill.test(statement.value) if test else fill.expression(statement.value)
     return ast.unparse(ast.fix_missing_locations(part.node))
 
 
-def always(value: object) -> Table:
-    return Table((), {(): value})
+def always(value: object) -> DecisionTable:
+    return DecisionTable((), {(): value})
 
 
-BY_N = Table(("n",), {(n,): "few" if n < 3 else "many" for n in range(6)})
+BY_N = DecisionTable(("n",), {(n,): "few" if n < 3 else "many" for n in range(6)})
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ BY_N = Table(("n",), {(n,): "few" if n < 3 else "many" for n in range(6)})
         ("[i for i in (1, 2) if i == n]", [], "[i for i in (1, 2) if i == n]"),
     ],
 )
-def test_values_stay_what_they_are(text: str, tables: list[Table], result: str) -> None:
+def test_values_stay_what_they_are(text: str, tables: list[DecisionTable], result: str) -> None:
     assert filled(text, *tables) == result
 
 
@@ -78,5 +78,5 @@ def test_values_stay_what_they_are(text: str, tables: list[Table], result: str) 
         ("n if choose(0, 1) else g()", [always(1)], "n"),
     ],
 )
-def test_of_tests_only_the_truth_stays(text: str, tables: list[Table], result: str) -> None:
+def test_of_tests_only_the_truth_stays(text: str, tables: list[DecisionTable], result: str) -> None:
     assert filled(text, *tables, test=True) == result
