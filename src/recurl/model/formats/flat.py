@@ -318,12 +318,12 @@ def flat_of(model: RMDP) -> Flat:
     Raises:
         ModelError: The model is recursive.
     """
-    from recurl.model.transforms.columns import Edges
+    from recurl.model.transforms.columns import Transitions
     from recurl.model.transforms.unravelling import flatten
 
     if model.tables.n_boxes or model.tables.n_components > 1:
         model = flatten(model)
-    t, edges = model.tables, Edges.of(model)
+    t, edges = model.tables, Transitions.of(model)
     exits = np.flatnonzero(t.vertex_kind == EXIT)
     size = t.n_vertices
     counts = np.diff(t.action_start)
