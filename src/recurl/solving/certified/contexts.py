@@ -132,6 +132,16 @@ class Contexts:
         return numbers
 
     @cached_property
+    def calls_by_entry(self) -> tuple[Index, Index]:
+        """Numbers of the calls in the context of each entry, and where those of each begin."""
+        calls, sizes = [], []
+        for c, (part, n) in enumerate(zip(self.parts, self.count, strict=True)):
+            own = self.call_base[c] + np.arange(len(part.calls)) * n + np.arange(n)[:, None]
+            calls.append(np.tile(own.ravel(), part.entries))
+            sizes.append(np.full(part.entries * n, len(part.calls)))
+        return np.concatenate(calls), _starts(np.concatenate(sizes))
+
+    @cached_property
     def groups(self) -> list[Group]:
         """The calls of each component, from anywhere."""
         found: list[list[Group]] = [[] for _ in self.parts]
@@ -204,11 +214,10 @@ class Contexts:
         """A matrix from entries to calls: the weight of each context that a call leads to."""
         from scipy.sparse import csr_array
 
-        calls = np.broadcast_to(np.arange(len(nodes))[:, None], nodes.shape)
-        used = weights > 0.0
+        entries = self.called(np.maximum(nodes, 0))
+        begin = np.arange(len(nodes) + 1) * nodes.shape[1]
         shape = (len(nodes), int(self.entry_base[-1]))
-        entries = self.called(nodes)
-        return csr_array((weights[used], (calls[used], entries[used])), shape=shape)
+        return csr_array((np.maximum(weights, 0.0).ravel(), entries.ravel(), begin), shape=shape)
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:

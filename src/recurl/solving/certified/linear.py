@@ -29,8 +29,10 @@ _STRIKES = 12
 _ALONE = 5
 """Steps in which contexts are solved by themselves, after one that leads away."""
 _STALE = 0.1
-_SAME = 1e-3
+SAME = 1e-5
 """Difference of shares that is not worth computing an inverse again."""
+_SHORT = 3e3
+"""Expected steps up to which inverses in single precision do for Newton's method."""
 _HOPELESS = 1e100
 _NOISE = 4e-15
 """Relative change that rounding alone can keep up."""
@@ -97,7 +99,8 @@ def fixed_point(
         if size < least:
             best, least = values, size
         elif not alone:
-            strikes, alone = strikes + 1, _ALONE
+            strikes += 1
+            alone = _ALONE if strikes > 1 else 0
         if size <= tolerance or strikes > _STRIKES or not size < _HOPELESS:
             break
         worst = max(tolerance, 0.0 if alone else stale * before)
@@ -127,27 +130,28 @@ class Inverses:
     def __init__(self, contexts: Contexts) -> None:
         self.contexts = contexts
         self.blocks: list[Any] = [None] * len(contexts.points)
+        steps = float(contexts.problem.steps.max(initial=0.0))
+        self.kind = np.float32 if steps < _SHORT else np.float64
 
-    def update(self, c: int, which: np.ndarray, action: np.ndarray, share: Floats) -> None:
-        """Compute the inverses of some contexts of a component.
+    def update(
+        self, c: int, which: np.ndarray, action: np.ndarray, share: Floats, same: float = SAME
+    ) -> None:
+        """Compute the inverses of some contexts of a component, of all if none are known yet.
 
         Args:
             c: The component.
             which: The contexts.
             action: Action of each state, counted within the component. ``[states, X]``
             share: Where calls return. ``[calls, X, K]``
+            same: Difference of shares up to which the inverses of equal actions stay.
         """
         part, count = self.contexts.parts[c], int(self.contexts.count[c])
         if self.blocks[c] is None:
-            self.blocks[c], which = block_of(part, count), np.arange(count)
+            self.blocks[c], which = block_of(part, count, self.kind), np.arange(count)
+        elif len(which):
+            which = which[self.blocks[c].differs(which, action, share, same)]
         if len(which):
-            self.blocks[c].update(which, action, share)
-
-    def refresh(self, c: int, action: np.ndarray, share: Floats) -> None:
-        """Compute the inverses of the contexts of a component whose equations are others by now."""
-        block = self.blocks[c]
-        every = np.arange(self.contexts.count[c])
-        self.update(c, every if block is None else block.outdated(action, share), action, share)
+            self.blocks[c].update(which, action[:, which], share[:, which])
 
     @property
     def known(self) -> bool:
@@ -168,11 +172,20 @@ class Inverses:
 
     def correction(self, residual: Floats, outside: Any) -> Floats:
         """D with (I - J) d = residual, if d at entries adds ``outside`` d at calls."""
-        inside = self.solve(residual)
-        across = self.visits() @ outside
-        entries = solve_from_identity(across, inside[self.contexts.entry_slots])
-        step: Floats = inside + self.through(outside @ entries)
-        return step
+        entries = solve_from_identity(self.visits() @ outside, self.at_entries(residual))
+        right = residual.copy()
+        right[self.contexts.call_slots] += outside @ entries
+        return self.solve(right)
+
+    def at_entries(self, right: Floats) -> Floats:
+        """The solution at entries only, by entry number."""
+        out = np.empty((int(self.contexts.entry_base[-1]), *right.shape[1:]))
+        for c, block in enumerate(self.blocks):
+            given = self.contexts.view(right, c)
+            self.contexts.view_entries(out, c)[:] = np.einsum(
+                "xev,vx...->ex...", block.entry_rows(), given
+            )
+        return out
 
     def solve(self, right: Floats) -> Floats:
         """Solution for right sides by slot, with any further columns."""
@@ -181,28 +194,17 @@ class Inverses:
             self.contexts.view(out, c)[:] = block.solve(self.contexts.view(right, c))
         return out
 
-    def through(self, calls: Floats) -> Floats:
-        """Solution for right sides that are 0 but at calls."""
-        right = np.zeros((int(self.contexts.base[-1]), *calls.shape[1:]))
-        right[self.contexts.call_slots] = calls
-        return self.solve(right)
-
     def visits(self) -> Any:
         """Expected visits of each call from each entry: a matrix by entry and call number."""
         from scipy.sparse import csr_array
 
-        rows, columns, values = [], [], []
         ctx = self.contexts
-        for c, block in enumerate(self.blocks):
-            part, n = ctx.parts[c], ctx.count[c]
-            own = block.entry_rows()[:, :, part.calls]  # X, E, calls
-            x, e, i = np.nonzero(own)
-            rows.append(ctx.entry_base[c] + e * n + x)
-            columns.append(ctx.call_base[c] + i * n + x)
-            values.append(own[x, e, i])
+        values = [
+            block.entry_rows()[:, :, part.calls].swapaxes(0, 1).ravel()
+            for block, part in zip(self.blocks, ctx.parts, strict=True)
+        ]
         shape = (int(ctx.entry_base[-1]), int(ctx.call_base[-1]))
-        entries = tuple(map(np.concatenate, (rows, columns)))
-        return csr_array((np.concatenate(values), entries), shape=shape)
+        return csr_array((np.concatenate(values), *ctx.calls_by_entry), shape=shape)
 
 
 class _Block:
@@ -214,18 +216,16 @@ class _Block:
         self.share = np.zeros((len(part.calls), count, part.returns.shape[1]))
 
     def remember(self, which: np.ndarray, action: np.ndarray, share: Floats) -> None:
-        self.action[:, which], self.share[:, which] = action[:, which], share[:, which]
+        self.action[:, which], self.share[:, which] = action, share
 
-    def chosen(self, values: Floats) -> Floats:
-        """Expectation of values after the actions of the states."""
-        moved = self.part.expected(values)
-        found: Floats = np.take_along_axis(moved, self.action[:, :, None], axis=0)
-        return found
-
-    def outdated(self, action: np.ndarray, share: Floats) -> np.ndarray:
-        other = (self.action != action).any(axis=0)
-        other |= (np.abs(self.share - share) > _SAME).any(axis=(0, 2))
-        return np.flatnonzero(other)
+    def differs(
+        self, which: np.ndarray, action: np.ndarray, share: Floats, same: float
+    ) -> np.ndarray:
+        """Whether the equations of some contexts are others by now."""
+        other: np.ndarray = (self.action[:, which] != action[:, which]).any(axis=0)
+        apart = np.abs(self.share[:, which] - share[:, which])
+        other |= (apart > same).any(axis=(0, 2))
+        return other
 
     def taken(self, which: np.ndarray) -> Self:
         """For other contexts, each like one of these."""
@@ -234,68 +234,61 @@ class _Block:
         return other
 
 
-def block_of(part: Component, count: int) -> Any:
-    """Room for the inverses of so many contexts of a component."""
-    return _Dense(part, count) if len(part.states) <= _DENSE else _Sparse(part, count)
+def block_of(part: Component, count: int, kind: type = np.float64) -> Any:
+    """Room for the inverses of a number of contexts of a component; floats of which kind."""
+    return _Dense(part, count, kind) if len(part.states) <= _DENSE else _Sparse(part, count)
 
 
 class _Dense(_Block):
-    """Inverses kept as they are, between states: calls and exits follow from these."""
+    """Inverses kept as they are: a row for each state, calls follow from these.
 
-    def __init__(self, part: Component, count: int) -> None:
+    Attributes:
+        rows: How much a state rises with the right side of each vertex. ``[X, states, vertices]``
+    """
+
+    def __init__(self, part: Component, count: int, kind: type = np.float64) -> None:
         super().__init__(part, count)
-        self.inverse = np.zeros((count, len(part.states), len(part.states)))
+        self.rows: np.ndarray = np.zeros((count, len(part.states), part.size), kind)
 
     def update(self, which: np.ndarray, action: np.ndarray, share: Floats) -> None:
         self.remember(which, action, share)
-        part, n = self.part, len(part_states := self.part.states)
-        matrix = -part.dense[:, part_states][action[:, which].T]
-        into_calls = self.into_calls(which)
-        for site in part.sites:
-            back = share[site.calls][:, :, which, : site.returns.shape[1]].swapaxes(1, 2)
-            through = into_calls[:, :, site.calls].transpose(2, 0, 1, 3) @ back
-            place = np.searchsorted(part_states, site.returns)
-            matrix[:, :, place] -= through.transpose(1, 2, 0, 3)
+        part, n = self.part, len(self.part.states)
+        moves = part.dense.astype(self.rows.dtype)[action.T]
+        back = np.zeros((len(which), len(part.calls), n), moves.dtype)
+        call, exit, state = part.return_places
+        back[:, call, state] = share[call, :, exit].T
+        matrix = -moves[:, :, part.states] - moves[:, :, part.calls] @ back
         matrix[:, np.arange(n), np.arange(n)] += 1.0
-        self.inverse[which] = _inverse(matrix)
-
-    def into_calls(self, which: np.ndarray | slice) -> Floats:
-        """Probabilities from states to calls: ``[contexts, states, calls]``."""
-        part = self.part
-        found: Floats = part.dense[:, part.calls][self.action[:, which].T]
-        return found
+        inverse = _inverse(matrix)
+        rows = np.empty_like(moves)
+        rows[:, :, part.states] = inverse
+        rows[:, :, part.others] = inverse @ moves[:, :, part.others]
+        self.rows[which] = rows
 
     def taken(self, which: np.ndarray) -> Self:
         other = super().taken(which)
-        other.inverse = self.inverse[which]
+        other.rows = self.rows[which]
         return other
 
     def solve(self, right: Floats) -> Floats:
         part = self.part
-        given = right if right.ndim == 3 else right[:, :, None]
-        out = given.copy()
-        out[part.states] = 0.0
-        states = given[part.states] + self.chosen(out)
-        out[part.states] = (self.inverse @ states.swapaxes(0, 1)).swapaxes(0, 1)
+        out = right.reshape(*right.shape[:2], -1).copy()
+        given = np.ascontiguousarray(out.swapaxes(0, 1), self.rows.dtype)
+        out[part.states] = (self.rows @ given).swapaxes(0, 1)
         after = out[part.returns]  # calls, K, n, columns
         out[part.calls] += np.einsum("cnk,cknj->cnj", self.share, after)
         return out.reshape(right.shape)
 
     def entry_rows(self) -> Floats:
-        part = self.part
-        states = self.inverse[:, np.searchsorted(part.states, np.arange(part.entries))]
-        rows = np.zeros((len(states), part.entries, part.size))
-        rows[:, :, part.states] = states
-        rows[:, :, part.calls] = states @ self.into_calls(slice(None))
-        return rows
+        return self.rows[:, self.part.entry_states].astype(np.float64, copy=False)
 
 
-def _inverse(matrix: Floats) -> Floats:
+def _inverse(matrix: np.ndarray) -> np.ndarray:
     """The inverse of each matrix; where there is none, the next best."""
     try:
-        return np.asarray(np.linalg.inv(matrix), np.float64)
+        return np.asarray(np.linalg.inv(matrix))
     except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.pinv(matrix), np.float64)
+        return np.asarray(np.linalg.pinv(matrix))
 
 
 class _Sparse(_Block):
@@ -315,13 +308,13 @@ class _Sparse(_Block):
         place = np.broadcast_to(part.calls[:, None], part.returns.shape)[part.inside]
         shape = (part.size, part.size)
         unit = np.eye(part.size, part.entries)
-        for x in which:
-            chosen = part.matrix[action[:, x]].tocoo()
+        for i, x in enumerate(which):
+            chosen = part.matrix[action[:, i]].tocoo()
             ends = (
                 np.concatenate([part.states[chosen.row], place]),
                 np.concatenate([chosen.col, part.returns[part.inside]]),
             )
-            values = np.concatenate([chosen.data, share[:, x][part.inside]])
+            values = np.concatenate([chosen.data, share[:, i][part.inside]])
             moves = coo_array((values, ends), shape)
             self.factors[x] = splu((eye_array(part.size) - moves).tocsc())
             self.rows[x] = self.factors[x].solve(unit, trans="T").T

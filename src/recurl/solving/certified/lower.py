@@ -161,11 +161,10 @@ class _Reach:
 
     def correction(self, inverses: Inverses, residual: Floats) -> Floats:
         ctx = self.lower.contexts
-        inside = inverses.solve(residual)
         visits = inverses.visits()
         place = ctx.called(self.lower.callee)
         after = self.reach[ctx.call_returns] * ctx.call_inside[:, :, None]  # calls, j, k
-        first = inside[ctx.entry_slots]
+        first = inverses.at_entries(residual)
 
         def through(entries: Floats) -> Floats:
             moved: Floats = np.einsum("cj,cjk->ck", entries.reshape(first.shape)[place], after)
@@ -173,8 +172,9 @@ class _Reach:
 
         matrix = _Product(lambda x: (visits @ through(x)).ravel())
         entries = solve_from_identity(matrix, first)
-        step: Floats = inside + inverses.through(through(entries))
-        return step
+        right = residual.copy()
+        right[ctx.call_slots] += through(entries)
+        return inverses.solve(right)
 
 
 class _Product:

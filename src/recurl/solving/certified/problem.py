@@ -79,6 +79,27 @@ class Component:
         return slice(0, self.entries)
 
     @cached_property
+    def entry_states(self) -> np.ndarray:
+        """The entries, counted among the states."""
+        return np.searchsorted(self.states, np.arange(self.entries))
+
+    @cached_property
+    def return_places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Calls, exits, and return ports counted among the states: one of each per return."""
+        call, exit = self.inside.nonzero()
+        return call, exit, np.searchsorted(self.states, self.returns[self.inside])
+
+    @cached_property
+    def others(self) -> np.ndarray:
+        """The vertices without actions."""
+        return np.setdiff1d(np.arange(self.size), self.states)
+
+    @cached_property
+    def choices(self) -> np.ndarray:
+        """Number of actions of each state."""
+        return np.diff(np.append(self.begin, len(self.gain)))
+
+    @cached_property
     def dense(self) -> Floats:
         """The matrix with all its zeros."""
         full: Floats = self.matrix.toarray()
@@ -103,10 +124,12 @@ class Component:
 
     def greedy(self, values: Floats) -> np.ndarray:
         """The first of the best actions of each state in each context."""
-        earned, best = self.earned(values)
-        count = np.diff(np.append(self.begin, len(earned)))
+        return self.first_best(*self.earned(values))
+
+    def first_best(self, earned: Floats, best: Floats) -> np.ndarray:
+        """The same, from what actions and the best of them are worth."""
         number = np.arange(len(earned))[:, None]
-        among = np.where(earned >= best.repeat(count, axis=0), number, len(earned))
+        among = np.where(earned >= best.repeat(self.choices, axis=0), number, len(earned))
         chosen: np.ndarray = np.minimum.reduceat(among, self.begin, axis=0)
         return chosen
 

@@ -246,7 +246,7 @@ class Trials:
         part, w = self.problem.components[c], self.values[c][:, own]
         low = self.pieces[c].below(self.points[c].vectors[own], part.entry_rows)[part.states]
         earned, _ = part.earned(w)
-        count = np.diff(np.append(part.begin, len(earned)))
+        count = part.choices
         hopeful = (earned >= low.repeat(count, axis=0)).astype(float)
         even = np.add.reduceat(hopeful, part.begin, axis=0).repeat(count, axis=0)
         taken = 0.5 * hopeful / np.maximum(even, 1.0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.model.tables import Floats
-from recurl.solving.certified.linear import Inverses, fixed_point
+from recurl.solving.certified.linear import SAME, Inverses, fixed_point
 
 if TYPE_CHECKING:
     from recurl.solving.certified.contexts import Contexts
@@ -45,9 +45,9 @@ class Links:
         target = values.copy()
         action = []
         for c, part in enumerate(contexts.parts):
-            own = contexts.view(values, c)
-            contexts.view(target, c)[part.states] = part.earned(own)[1]
-            action.append(part.greedy(own))
+            earned, best = part.earned(contexts.view(values, c))
+            contexts.view(target, c)[part.states] = best
+            action.append(part.first_best(earned, best))
         calls = int(contexts.call_base[-1])
         corners = max(points.corners for points in contexts.points)
         nodes = np.full((calls, corners), -1)
@@ -94,10 +94,11 @@ class Links:
         out[ctx.call_slots] = np.einsum("cj,cjk->ck", self.share, values[ctx.call_returns])
         return out
 
-    def update(self, inverses: Inverses, which: list[np.ndarray]) -> None:
-        """See `Step.update`."""
+    def update(self, inverses: Inverses, which: list[np.ndarray], same: float = SAME) -> None:
+        """See `Step.update`; ``same`` is how far shares may be from those of the inverses."""
         for c, own in enumerate(which):
-            inverses.update(c, own, self.action[c], self.contexts.view_calls(self.share, c))
+            share = self.contexts.view_calls(self.share, c)
+            inverses.update(c, own, self.action[c], share, same)
 
     def correction(self, inverses: Inverses, residual: Floats) -> Floats:
         """See `Step.correction`."""
