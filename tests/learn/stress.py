@@ -24,6 +24,7 @@ import gymnasium as gym
 import numpy as np
 
 import recurl
+from recurl.learn.callbacks import SaveEvery
 from recurl.learn.deep.learner import DeepLearner
 from recurl.learn.learner import Learner
 
@@ -126,10 +127,9 @@ def kill(kind: str, loop: str, times: int, seed: int) -> int:
                 assert child.stdout.readline() == b"running\n"
                 time.sleep(draw.uniform(0, 1))
                 child.kill()
-            if path.exists():
-                loaded = KINDS[kind][0].load(path, LOOPS[loop]()).steps
-                assert loaded >= steps, f"{steps - loaded} steps were lost"
-                steps = loaded
+            loaded = KINDS[kind][0].load(path, LOOPS[loop]()).steps
+            assert loaded > steps, f"{steps - loaded} steps were lost"
+            steps = loaded
         left = [name.name for name in Path(folder).iterdir() if name != path]
         assert len(left) <= 1, f"files are left behind: {left}"
     return steps
@@ -141,8 +141,9 @@ def run(kind: str, loop: str, path: Path) -> None:
         learner: Learner = KINDS[kind][0].load(path, LOOPS[loop]())
     else:
         learner = make(kind, loop)
+    learner.learn(1, checkpoint=path)
     print("running", flush=True)
-    learner.learn(ENDLESS, checkpoint=path)
+    learner.learn(ENDLESS, SaveEvery(50, path))
 
 
 def main() -> None:

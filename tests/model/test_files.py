@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import os
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +36,22 @@ def test_a_failing_write_leaves_the_old_file(
         write_atomic(target, "new")
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    target = tmp_path / "a.txt"
+    script = (
+        "import os, signal, sys; from recurl.model import files\n"
+        "files.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "files.write_atomic(sys.argv[1], 'new')"
+    )
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", script, str(target)], check=False)
+        assert len(os.listdir(tmp_path)) == 1
+    alive = tmp_path / f".a.txt.{platform.node()}.{os.getpid()}.x"
+    alive.touch()
+    write_atomic(target, "mine")
+    assert sorted(os.listdir(tmp_path)) == [alive.name, "a.txt"]
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
