@@ -96,6 +96,8 @@ class Certificate(msgspec.Struct, frozen=True):
         reach: p(q) for every vertex of the model, a number per exit of its component; None for 0.
         potential: h(q) for every vertex of the model.
         visits: f(q) for every vertex of the model, which no action lets fall.
+        scale: All numbers but exit values and ends, and but probabilities, steps and visits, are in
+            units of 2**scale.
         infinite: ``"inf"`` or ``"-inf"`` if that is claimed of the optimum, in place of both ends.
         recurl_certificate: Version of the format.
     """
@@ -115,6 +117,7 @@ class Certificate(msgspec.Struct, frozen=True):
     potential: list[float] | None = None
     visits: list[float] | None = None
     infinite: str | None = None
+    scale: int = 0
     recurl_certificate: int = 1
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -150,6 +153,7 @@ class Certificate(msgspec.Struct, frozen=True):
 
 _OBJECTIVES, _REWARDS = ("max", "min"), ("model", "steps", "none")
 _INFINITE = (None, "inf", "-inf")
+_LARGEST_SCALE = 100_000
 
 
 def check_form(model: RMDP, given: Certificate) -> None:
@@ -164,6 +168,8 @@ def check_form(model: RMDP, given: Certificate) -> None:
         raise CertificateError(f"unknown question {given.objective!r} of {given.rewards!r}")
     if given.infinite not in _INFINITE:
         raise CertificateError(f"an optimum cannot be {given.infinite!r}")
+    if abs(given.scale) > _LARGEST_SCALE:
+        raise CertificateError(f"a unit of 2**{given.scale} is beyond all numbers of models")
     if not all(math.isfinite(x) for x in numbers(given)):
         raise CertificateError("a number is not finite")
     _Form(model, given).check()

@@ -274,6 +274,23 @@ class ExactNumbers:
             return exact(self._reward[transition])
         return Fraction(float(self._floats[2][transition]))
 
+    def greatest_reward(self) -> Fraction:
+        """The size of the greatest reward."""
+        if self._reward is not None:
+            return max((abs(exact(x)) for x in set(self._reward)), default=Fraction(0))
+        return Fraction(float(abs(self._floats[2]).max(initial=0.0)))
+
+    def times(self, factor: Fraction, reward: np.ndarray) -> ExactNumbers:
+        """The same with all rewards times a factor, and their floats.
+
+        Args:
+            factor: The factor.
+            reward: The products, as floats.
+        """
+        start, prob, _, begins = self._floats
+        products = [factor * self.reward(i) for i in range(len(reward))]
+        return ExactNumbers(self._start, self._prob, products, floats=(start, prob, reward, begins))
+
     def nearest(self) -> tuple[np.ndarray, np.ndarray]:
         """The floats nearest to the exact probabilities and rewards of all transitions."""
         import numpy as np

@@ -172,6 +172,17 @@ class RMDP:
             feature_names=labels,
         )
 
+    def with_rewards_times(self, factor: Fraction) -> RMDP:
+        """The same model with all rewards times a factor, in exact numbers."""
+        exact = [float(factor * self.exact.reward(i)) for i in range(self.tables.n_transitions)]
+        reward = frozen_floats(exact)
+        return RMDP(
+            self.name,
+            self.tables._replace(reward=reward),
+            self.names,
+            exact=self.exact.times(factor, reward),
+        )
+
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"RMDP is immutable: cannot set {name}; build another model")
 

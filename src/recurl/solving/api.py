@@ -73,6 +73,8 @@ def solve(
         raise ValueError("at_least must be a number, not nan")
     question = question_of(model, of, objective)
     kernel = _solver(model, method)
+    from recurl.solving.scaled import solve_scaled
+
     with Progress(f"solving {model.name}", shown=progress) as shown:
 
         def tell(lower: float, upper: float, work: dict[str, float]) -> None:
@@ -81,7 +83,7 @@ def solve(
                 callback(lower, upper, work)
 
         history = History(tell if progress else callback)
-        found = kernel(model, question, epsilon, at_least=at_least, callback=history)
+        found = solve_scaled(kernel, model, question, epsilon, at_least=at_least, callback=history)
     seconds = history.seconds
     intervals = (*history.intervals, (seconds, found.lower, found.upper))
     return replace(found, seconds=seconds, history=intervals)

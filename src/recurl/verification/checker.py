@@ -67,18 +67,19 @@ class Checker:
         self.proved_steps: Sequence[bool] = rounded.steps().tolist() if self.given.steps else []
         theorems = self._check_premises()
         self.proved_points = rounded.points(self.given.points)
-        if self.stops_at_0:
-            self.proved_points = [proved & False for proved in self.proved_points]
         self.proved_pieces = rounded.pieces(self.given.pieces)
+        if self.stops_at_0 or self.given.scale:
+            self.proved_points = [proved & False for proved in self.proved_points]
+            self.proved_pieces = [proved & False for proved in self.proved_pieces]
         for i, point in enumerate(self.given.points):
             self._check_point(i, point)
         for i, piece in enumerate(self.given.pieces):
             self._check_piece(i, piece)
-        root = [Fraction(self.sign * x) for x in self._root()]
+        root = [self._in_units(x) for x in self._root()]
         if (end := self.above) is not None:
-            self._require(self._start_above(root) <= self.sign * Fraction(end), "the upper claim")
+            self._require(self._start_above(root) <= self._in_units(end), "the upper claim")
         if (end := self.below) is not None:
-            self._require(self._start_below(root) >= self.sign * Fraction(end), "the lower claim")
+            self._require(self._start_below(root) >= self._in_units(end), "the lower claim")
         ends = (self.given.lower, self.given.upper)
         if self.given.infinite:
             ends = (float(self.given.infinite),) * 2
@@ -119,6 +120,10 @@ class Checker:
         numerator, denominator = float(number).as_integer_ratio()
         return numerator * (self.unit // denominator)
 
+    def _in_units(self, number: float | Fraction) -> Fraction:
+        """A number of the model in units of the certificate, negated for the least total."""
+        return self.sign * Fraction(number) / Fraction(2) ** self.given.scale
+
     def _row(self, action: int) -> _Row:
         if action not in self.rows:
             self.rows[action] = self._make_row(action)
@@ -133,9 +138,10 @@ class Checker:
             reward = sum((p * exact.reward(i) for p, i in zip(probs, edges, strict=True)), reward)
         elif self.given.rewards == "steps":
             reward = Fraction(1)
+        reward = self._in_units(reward)
         scale = math.lcm(reward.denominator, *(p.denominator for p in probs))
         pairs = ((int(p * scale), int(t.target[i])) for p, i in zip(probs, edges, strict=True))
-        return _Row(scale, self.sign * int(reward * scale), tuple(pairs))
+        return _Row(scale, int(reward * scale), tuple(pairs))
 
     def _require(self, holds: bool, what: str, at: Place | None = None) -> None:
         self.checked += 1
