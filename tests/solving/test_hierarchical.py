@@ -114,3 +114,18 @@ def test_a_policy_that_never_ends_is_found_on_the_stacks() -> None:
     assert found.verdict == "not proper"
     assert found.witness is not None
     assert recurl.evaluate(found.witness).steps == np.inf
+
+
+@pytest.mark.parametrize("last", ["n", "y"])
+def test_probabilities_that_vanish_beside_1(last: str) -> None:
+    builder = recurl.Builder("tiny").component("M", entries="in", exits=["x", "y"]).box("b", "S")
+    builder.at("in").action("go", reward=1).to("b").action("no", reward=-1).to("b")
+    builder.at("b.x").action("on", reward=1).to("x").at("b.y").action("on", reward=1).to("y")
+    builder.component("S", entries="in", exits=["x", "y"])
+    builder.at("n").action("on", reward=2).to("x").at("in").action("a", reward=1)
+    shares = {"n": "0.99999999999999999", "y": "0.00000000000000001"}
+    for target in sorted(shares, key=lambda name: name == last):
+        builder.to(target, shares[target])
+    solution = recurl.solve(builder.build("M"))
+    assert solution.lower <= 5 <= solution.upper
+    assert solution.gap < 1e-9

@@ -148,8 +148,11 @@ def test_starts_that_never_happen_do_no_harm() -> None:
     builder.at("in").action("go", reward=2).to("out", 0.5).to("on", 0.5)
     builder.at("on").action("go", reward=-1).to("out")
     builder.at("never").action("turn").to("round").at("round").action("turn").to("round")
-    solution = recurl.solve(builder.build({"A.in": 1}))
+    model = builder.build({"A.in": 1})
+    solution = recurl.solve(model)
     assert solution.value == pytest.approx(1.5)
+    verdict = recurl.verify(model, solution.certificate)
+    assert (verdict.lower, verdict.upper) == (solution.lower, solution.upper)
 
 
 def one_of_two(stay: float) -> recurl.RMDP:
@@ -178,9 +181,11 @@ def test_loops_that_no_run_visits_do_no_harm_with_several_exits() -> None:
     builder.at("lost").action("stay").to("lost")
     builder.at("a.x").action("up").to("x")
     builder.at("a.y").action("turn").to("lost")  # behind an exit that is never taken
-    solution = recurl.solve(builder.build())
+    model = builder.build()
+    solution = recurl.solve(model)
     assert solution.lower <= 2 <= solution.upper
     assert solution.gap < 1e-6
     assert solution.policy is not None
     assert recurl.evaluate(solution.policy).value == pytest.approx(2)
     assert "no run visits" in solution.reason
+    assert recurl.verify(model, solution.certificate).theorems == ("steps",)

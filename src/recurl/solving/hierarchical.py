@@ -17,6 +17,7 @@ from recurl.solving.elsewhere import certified_elsewhere
 from recurl.solving.one_exit import solve_one_exit
 from recurl.solving.properness import Analysis, analyse
 from recurl.solving.question import Question
+from recurl.solving.rows import greatest_last
 
 if TYPE_CHECKING:
     from recurl.model.tables import Floats
@@ -96,13 +97,14 @@ def _single_exit(flat: RMDP, question: Question) -> RMDP:
     target = np.where(t.target < entries, t.target, np.maximum(t.target - exits + 1, entries))
     actions = np.diff(t.action_start)
     rows = np.concatenate([actions[:entries], [0], actions[entries + exits :]])
+    order = greatest_last(t)
     return RMDP.from_arrays(
         Layout.of([entries], [1], [t.n_vertices - entries - exits]),
         action_start=np.concatenate([[0], np.cumsum(rows)]),
         transition_start=t.transition_start,
-        target=target,
-        prob=t.prob,
-        reward=rewards,
+        target=target[order],
+        prob=t.prob[order],
+        reward=rewards[order],
         start_prob=t.start_prob,
     )
 

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from recurl.policy import Policy
 from recurl.solving.blocks import Iterate, linear_program, policy_iteration, value_iteration
 from recurl.solving.history import is_watched
@@ -105,10 +107,10 @@ class Search:
                 system.model,
                 system.question,
                 (low, high),
-                lower=lower,
-                upper=upper,
+                lower=np.nan_to_num(lower),
+                upper=np.nan_to_num(upper),
                 actions=actions,
-                steps=system.by_vertex(self.steps, math.inf),
+                steps=np.nan_to_num(system.by_vertex(self.steps, math.inf)),
             )
 
         return Solution(
@@ -123,5 +125,5 @@ class Search:
             values_upper=0.0 - lower if flipped else upper,
             work=self.iterate.work,
             seconds=time.perf_counter() - began,
-            _certify=certify if system.complete else None,
+            _certify=certify,
         )

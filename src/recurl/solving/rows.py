@@ -167,3 +167,12 @@ def place_graph(rows: Rows) -> tuple[Ints, Ints]:
     back = runs(r.push[calls], r.n_returns[calls])
     target[runs(begin[:-1][calls] + 1, r.n_returns[calls])] = back
     return begin[r.transition_start[r.action_start]].astype(np.int32), target
+
+
+def greatest_last(t: Tables) -> npt.NDArray[np.integer[Any]]:
+    """The transitions in an order in which the likeliest of each action comes last.
+
+    In a model from arrays the last one takes up the rounding of the others, and must not vanish.
+    """
+    action = np.repeat(np.arange(t.n_actions), np.diff(t.transition_start))
+    return np.lexsort((t.prob, action))

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from recurl.errors import NotProperError
@@ -19,8 +20,10 @@ from recurl.solving.longest_path import solve_deterministic
 from recurl.solving.no_choice import has_choice, solve_chain
 from recurl.solving.one_exit import solve_one_exit
 from recurl.solving.properness import analyse
+from recurl.solving.rows import greatest_last
 
 if TYPE_CHECKING:
+    from recurl.model.certificate import Certificate
     from recurl.solving.question import Question
     from recurl.solving.solution import Solution
 
@@ -73,7 +76,11 @@ def _reachable_optimum(model: RMDP, question: Question, epsilon: float, **option
             start=policy.start,
         )
     reason = f"{found.reason}; vertices that no run visits are left out"
-    return replace(found, model=model, policy=policy, reason=reason, _certify=None)
+
+    def certify() -> Certificate:
+        return msgspec.structs.replace(found.certificate, model=model.fingerprint)
+
+    return replace(found, model=model, policy=policy, reason=reason, _certify=certify)
 
 
 def reachable_part(model: RMDP) -> RMDP:
@@ -82,18 +89,20 @@ def reachable_part(model: RMDP) -> RMDP:
     lost = ~model.reach.reachable[t.action_vertex]
     count = np.diff(t.transition_start)
     kept = np.repeat(~lost, count)
-    first = np.zeros(t.n_transitions, np.bool_)
-    first[t.transition_start[:-1]] = True
-    used = kept | first
+    last = np.zeros(t.n_transitions, np.bool_)
+    last[greatest_last(t)[t.transition_start[1:] - 1]] = True
+    used = kept | last
     owner = t.vertex_component[np.repeat(t.action_vertex, count)]
     leave = t.component_start[owner] + t.n_entries[owner]
+    order = greatest_last(t)
+    used = used[order]
     return RMDP.from_arrays(
         t.layout,
         action_start=t.action_start,
         transition_start=np.concatenate([[0], np.cumsum(np.where(lost, 1, count))]),
-        target=np.where(kept, t.target, leave)[used],
-        prob=np.where(kept, t.prob, 1.0)[used],
-        reward=np.where(kept, t.reward, 0.0)[used],
+        target=np.where(kept, t.target, leave)[order][used],
+        prob=np.where(kept, t.prob, 1.0)[order][used],
+        reward=np.where(kept, t.reward, 0.0)[order][used],
         start_component=t.start_component,
         start_prob=t.start_prob,
         name=model.name,
