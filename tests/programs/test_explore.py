@@ -72,3 +72,34 @@ def test_starts_from_which_nothing_is_chosen_are_known() -> None:
     )
     starts = {x.describe(number) for number in x.deciding}
     assert starts == {"f(n=2)", "f(n=1)", "g(n=1)"}
+
+
+LOOPS = """
+@program
+def loop():
+    for n in range(1001):
+        if choose('a', 'b') == 'a':
+            reward(n)
+
+
+@program
+def pairs():
+    for x, y in ((1, 2), (3, 4)):
+        reward(flip(0.5) + choose(0, x) + y)
+"""
+
+
+def test_states_of_loops_are_described_by_the_turn() -> None:
+    labels = list(program_of(LOOPS, "loop").model().labels.values())
+    assert "loop(); loop, line 4: choose('a', 'b') with n=0 (then 1, 2, ... 1000)" in labels
+    assert "loop, line 4: choose('a', 'b') with n=998 (then 999, 1000)" in labels
+    assert "loop, line 4: choose('a', 'b') with n=1000 (last)" in labels
+
+
+def test_states_show_what_was_drawn_and_where_a_loop_over_pairs_is() -> None:
+    labels = list(program_of(LOOPS, "pairs").model().labels.values())
+    for there in (
+        "flip(0.5)=True, (x, y)=(1, 2) (then (3, 4))",
+        "flip(0.5)=False, (x, y)=(3, 4) (last)",
+    ):
+        assert any(f"choose(0, x) with {there}" in label for label in labels)

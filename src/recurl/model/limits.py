@@ -1,7 +1,7 @@
 """Limits of all readers, in one place: how large a file may be, how deep, how long it may take.
 
 Every reader of files gets its bytes from `read_bytes` or its text from `read_text`, so that a
-device, a pipe that nobody writes to, or a file without end is refused before it is opened.
+device, a pipe without a writer, or a file without end is refused before it is opened.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read_text(file: str | os.PathLike[str], most: int = LARGEST_FILE) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        problem = Problem("", "is no text in UTF-8", "save it as UTF-8", (), line)
+        problem = Problem("", "is not text in UTF-8", "save it as UTF-8", (), line)
         raise DocumentError([problem], name) from None
 
 

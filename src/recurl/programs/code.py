@@ -138,6 +138,20 @@ class Code:
         """A local in words: its name, or what a temporary stands for."""
         return self.flow.meanings.get(name, name)
 
+    def locals_text(self, position: int, values: Values) -> str:
+        """The locals at a position: those of the source, how far loops are, and values drawn."""
+        rewriter, found = self.flow.rewriter, dict[str, str]()
+        known = dict(zip(self.flow.blocks[position].live, values, strict=True))
+        for name, value in known.items():
+            node = rewriter.values.get(name)
+            found[name] = f"{name if node is None else self.source.text(node)}={shown(value)}"
+        for name in [name for name in known if name in rewriter.loops]:
+            target, rest = rewriter.loops[name].target, known[name]
+            found[name] = _turn(target, rest)
+            for covered in found.items() & _assigned(target, rest).items():
+                del found[covered[0]]
+        return ", ".join(found.values())
+
     def line(self, position: int) -> int:
         """Line of a position."""
         return self.flow.blocks[position].line
@@ -166,7 +180,7 @@ class Code:
             if trace.tb_frame.f_code.co_filename == self.source.file:
                 line = trace.tb_lineno
             trace = trace.tb_next
-        there = described(self.flow.blocks[position].live, values)
+        there = self.locals_text(position, values)
         message = f"{type(error).__name__}: {error}" + (f", with {there}" if there else "")
         found = Problem(self.source.name, message, "a model has no exceptions", line=line)
         return ModelError([found], headline=f"program {self.source.name} ({self.source.file}): ")
@@ -180,6 +194,27 @@ def described(names: Sequence[str], values: Values) -> str:
         'done=False, n=3'
     """
     return ", ".join(f"{name}={shown(v)}" for name, v in zip(names, values, strict=True))
+
+
+_SHOWN = 3
+"""Turns of a loop that are still to come, up to which all are listed."""
+
+
+def _turn(target: ast.expr, rest: Sequence[Any]) -> str:
+    """How far a loop is: ``n=1 (then 2, 3)``."""
+    later = [shown(item) for item in rest[1 : _SHOWN + 1]]
+    if len(rest) > _SHOWN + 1:
+        later = [*later[:-1], f"... {shown(rest[-1])}"]
+    note = f"then {', '.join(later)}" if later else "last"
+    return f"{ast.unparse(target)}={shown(rest[0])} ({note})"
+
+
+def _assigned(target: ast.expr, rest: Sequence[Any]) -> dict[str, str]:
+    """The texts of the locals that a loop assigns, which its own text makes superfluous."""
+    if isinstance(target, ast.Name):
+        return {target.id: f"{target.id}={shown(rest[0])}"}
+    names = [getattr(part, "id", "") for part in getattr(target, "elts", ())]
+    return {name: f"{name}={shown(part)}" for name, part in zip(names, rest[0], strict=False)}
 
 
 def shown(value: object) -> str:

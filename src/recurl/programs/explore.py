@@ -235,7 +235,7 @@ class Exploration:
             return f"{code.source.name}({described(self._names(state), state.values)})"
         if state.kind == RETURN:
             return f"{code.source.name} returns {shown(state.values[0])}"
-        there = described(code.events[state.position].names, state.values)
+        there = code.locals_text(state.position, state.values)
         text = code.texts[state.position]
         return f"{text} with {there}" if there else text
 

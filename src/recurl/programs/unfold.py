@@ -253,7 +253,7 @@ class _Unfolding:
         if state.kind == CALLING:
             callee = self.part_of[state.entry]
             text = f"{self.x.functions[self.parts[callee].function].name} on {text}"
-        there = described(code.events[state.position].names, state.values)
+        there = code.locals_text(state.position, state.values)
         name = self._name(c, number, f"{text}, {there}" if there else text)
         if state.kind == CALLING:
             self.specs[c].boxes[name] = self.labels[callee]

@@ -211,7 +211,7 @@ def hostile(name: str, kind: bytes = tarfile.REGTYPE) -> bytes:
         (hostile("index.json", tarfile.LNKTYPE), "a link or device"),
         (hostile("index.json")[:700], "is cut short"),
         (b"hello", "is cut short"),
-        (b"x" * 2000, "is no tar archive"),
+        (b"x" * 2000, "is not a tar archive"),
         (lzma.compress(bytes(10**9 // 2)), "unpacks to more than"),
         (b"\x1f\x8b\x08 nonsense", "cannot be decompressed"),
     ],

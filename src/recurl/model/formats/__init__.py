@@ -85,7 +85,7 @@ def load(
         slips: A file with outcomes that actions may have beside the intended one.
 
     Raises:
-        DocumentError: The file cannot be read or is no model.
+        DocumentError: The file cannot be read or is not a model.
         MissingExtraError: The format needs an extra; the command that installs it is named.
     """
     options = Options.of(

@@ -1,4 +1,4 @@
-"""Documents of recurl: YAML for people, JSON for machines."""
+"""Documents of recurl, in YAML or JSON."""
 
 from __future__ import annotations
 

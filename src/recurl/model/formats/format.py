@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a reader may be told beside the file.
+    """Options of a reader, besides the file.
 
     Attributes:
         goal: Labels whose states are the exits, in order.
@@ -87,7 +87,7 @@ class Format:
 
     Attributes:
         name: Short name, such as ``umb``.
-        title: What it is, for people.
+        title: Its full name.
         suffixes: Endings of the names of its files, in lower case.
         read: Reads a model, if the format can be read.
         write: Writes a model, if the format can be written; recursive models only where

@@ -105,7 +105,7 @@ def _why_no_path(body: str) -> str:
 
 
 def _split_until(body: str) -> tuple[str, str] | None:
-    """The two sides of an until that stands outside of quotes."""
+    """The two sides of an until that stands outside quotes."""
     parts = re.split(r'("[^"]*")', body)
     for i in range(0, len(parts), 2):
         found = re.search(r"(?<![\w\"])U(?!\w)", parts[i])

@@ -51,7 +51,7 @@ def read_drn(path: Path, options: Options) -> RMDP:
 
 
 def _formula(storm: Any, options: Options, *program: Any) -> list[Any]:
-    """The formula of Storm that speaks of the states of a property, if there is one."""
+    """The formula of Storm for the states of a property, if there is one."""
     if options.property is None:
         return []
     question = asked(options.property)
@@ -92,7 +92,7 @@ def _storm(what: str) -> Any:
 
 
 def _guarded(path: Path, make: Callable[[], RMDP]) -> RMDP:
-    """What a function makes, its failures being one clear error."""
+    """The result of a function, its failures turned into one clear error."""
     try:
         return make()
     except DocumentError:

@@ -23,7 +23,7 @@ def unpack(data: bytes) -> dict[str, memoryview]:
     """The regular files of an archive, by name.
 
     Raises:
-        ArchiveError: It is no archive, is cut short, grows beyond measure, or has a name that
+        ArchiveError: It is not an archive, is cut short, grows beyond measure, or has a name that
             leads out of it.
     """
     plain = _decompress(data)
@@ -34,7 +34,7 @@ def unpack(data: bytes) -> dict[str, memoryview]:
         if not header.strip(b"\0"):
             return files
         if header[257:262] != b"ustar":
-            raise ArchiveError(f"is no tar archive at byte {place}")
+            raise ArchiveError(f"is not a tar archive at byte {place}")
         name, size, kind = _header(header, place)
         body = place + _BLOCK
         if body + size > len(plain):

@@ -84,9 +84,9 @@ class _Reader:
         try:
             index = msgspec.json.decode(bytes(raw))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            _damaged(f"index.json is no valid JSON: {str(error)[:200]}")
+            _damaged(f"index.json is not valid JSON: {str(error)[:200]}")
         if not isinstance(index, dict):
-            _damaged("index.json is no mapping")
+            _damaged("index.json is not a mapping")
         version = index.get("format-version")
         if version not in (0, 1):
             _damaged(f"index.json: format-version {shown(version)} is not known, 1 is")
@@ -206,7 +206,7 @@ class _Reader:
             _damaged(f"{name} has numbers of type {shown(word)}: double and rational are known")
         size = kind.get("size", 128)
         if not isinstance(size, int) or size <= 0 or size % 128 or size > 1 << 20:
-            _damaged(f"{name}: the size {shown(size)} of rationals is no multiple of 128")
+            _damaged(f"{name}: the size {shown(size)} of rationals is not a multiple of 128")
         if name not in self.files:
             return _fractions(np.zeros(count))
         self.check_size(name, count * size // 8)
@@ -218,7 +218,7 @@ class _Reader:
         found = self.index.get("annotations", {})
         listed = found.get(group, {}) if isinstance(found, dict) else None
         if not isinstance(listed, dict) or not all(isinstance(a, dict) for a in listed.values()):
-            _damaged(f"index.json: annotations of {group} are no mapping")
+            _damaged(f"index.json: annotations of {group} are not a mapping")
         return listed
 
     def initial(self) -> int:
@@ -278,7 +278,7 @@ class _Reader:
         try:
             return [raw[begin:end].decode() for begin, end in itertools.pairwise(ends)]
         except UnicodeDecodeError:
-            _damaged(f"{folder}/strings.bin is no text in UTF-8")
+            _damaged(f"{folder}/strings.bin is not text in UTF-8")
 
     def chosen(self, folder: str, count: int, strings: Sequence[str], kind: str) -> list[str]:
         if f"{folder}/values.bin" not in self.files:
@@ -291,7 +291,7 @@ class _Reader:
     def actions(self) -> Sequence[str] | None:
         count = self.system.get("#choice-actions", 0)
         if not isinstance(count, int) or not 0 <= count <= MOST_STATES:
-            _damaged("index.json: #choice-actions is no count")
+            _damaged("index.json: #choice-actions is not a count")
         strings = self.strings("actions/choices", count) if count else None
         if strings is None:
             return None
@@ -318,7 +318,7 @@ class _Reader:
         return tuple(_alias(str(key), notes[str(key)]) for key in keys)
 
     def marks(self) -> dict[str, Any]:
-        """What a file of ours notes beside the model."""
+        """The notes of a file of ours on the model."""
         data = self.index.get("file-data")
         marks = data.get("parameters") if isinstance(data, dict) else None
         return marks if isinstance(marks, dict) else {}
@@ -426,7 +426,7 @@ def _rewards(flat: Flat) -> tuple[str, np.ndarray]:
 
 
 def _marks(flat: Flat, exits: list[str]) -> dict[str, Any]:
-    """What is noted beside the model, so that it reads back equal."""
+    """Notes that make the model read back equal."""
     few = flat.state_names is not None and flat.n_states <= _MOST_NAMES
     names = {"states": list(flat.state_names or ())} if few else {}
     return {"component": flat.component, "exits": exits, **names}

@@ -47,7 +47,7 @@ def load_boolean_program(path: str | os.PathLike[str]) -> Program:
     """The boolean program in a file.
 
     Raises:
-        DocumentError: The file cannot be read, or is no boolean program.
+        DocumentError: The file cannot be read, or is not a boolean program.
     """
     return boolean_program(read_text(path, LARGEST_NOTE), os.fspath(path))
 
