@@ -163,7 +163,7 @@ def test_defaults_compression_and_rewards_of_states(tmp_path: Path, squeeze: str
         ({"n_states": 40_000_000}, "state-to-choices.bin has .* bytes, not the 320000008"),
         ({"n_branches": 40_000_000}, "branch-to-target.bin has .* bytes, not the 320000000"),
         ({"branch-probability-type": {"type": "double-interval"}}, "'double-interval': double and"),
-        ({"branch-probability-type": {"type": "rational", "size": 100}}, "no multiple of 128"),
+        ({"branch-probability-type": {"type": "rational", "size": 100}}, "not a multiple of 128"),
     ],
 )
 def test_what_is_not_known_or_absurd_is_refused(
@@ -178,8 +178,8 @@ def test_what_is_not_known_or_absurd_is_refused(
     ("name", "instead", "message"),
     [
         ("index.json", None, "has no index.json"),
-        ("index.json", b"[" * 100_000, "no valid JSON"),
-        ("index.json", b"[]", "no mapping"),
+        ("index.json", b"[" * 100_000, "not valid JSON"),
+        ("index.json", b"[]", "not a mapping"),
         ("branch-to-target.bin", None, "has no branch-to-target.bin"),
         ("state-is-initial.bin", None, "has 0 initial states"),
         ("branch-to-target.bin", b"\xff" * 216, "names state"),
