@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 CHECKED = [
     "README.md",
+    "docs/architecture.md",
     "docs/automata.md",
     "docs/boolean_programs.md",
     "docs/documents.md",
