@@ -41,9 +41,10 @@ from recurl.grammar.model import model_of
 from recurl.model import formats
 from recurl.model.document import make_model
 from recurl.model.document.pieces import TreePieces
-from recurl.model.document.source import format_of, read_document, read_text
+from recurl.model.document.source import format_of, read_document
 from recurl.model.document.tree import Tree
 from recurl.model.formats.format import Options
+from recurl.model.limits import read_text
 from recurl.model.numbers import exact
 from recurl.model.report import Report, shown
 from recurl.model.rmdp import RMDP

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from recurl.automaton.guards import parse_guard
 from recurl.automaton.machine import Machine, Rule, rule
 from recurl.errors import DocumentError, ModelError, Problem
-from recurl.model.document.source import read_text
+from recurl.model.limits import read_text
 
 _STATE = r"-?\w+"
 _NUMBER = r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?"

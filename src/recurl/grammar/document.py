@@ -21,8 +21,9 @@ import os
 from recurl.errors import ModelError
 from recurl.grammar.grammar import Grammar
 from recurl.model.document.pieces import TreePieces
-from recurl.model.document.source import read_document, read_text
+from recurl.model.document.source import read_document
 from recurl.model.document.tree import Tree
+from recurl.model.limits import read_text
 from recurl.model.report import Report
 
 KEYS = ("recurl", "name", "start", "terminals", "grammar")

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from recurl.errors import DocumentError, ModelError, Problem
-from recurl.model.document.source import read_document, read_text
+from recurl.model.document.source import read_document
 from recurl.model.document.tree import Tree
 from recurl.model.report import Report
 
@@ -34,14 +32,7 @@ def test_errors_of_models_become_errors_of_documents() -> None:
         read_document("x: 1\na: 2\n", make)
 
 
-def test_texts_and_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_texts_that_cannot_be_read() -> None:
     for text, message in (("a: [", "is not valid YAML"), ("\0", "is a binary file"), ("", "empty")):
         with pytest.raises(DocumentError, match=message):
             read_document(text, lambda tree, report: tree)
-    with pytest.raises(DocumentError, match="cannot be read"):
-        read_text(str(tmp_path / "nothing"))
-    (tmp_path / "binary").write_bytes(b"ab\n\xff\xfe")
-    with pytest.raises(DocumentError, match="line 2: is not text in UTF-8"):
-        read_text(str(tmp_path / "binary"))
-    (tmp_path / "marked").write_bytes(b"\xef\xbb\xbfa: b")
-    assert read_text(str(tmp_path / "marked")) == "a: b"

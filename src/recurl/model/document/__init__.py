@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from recurl.errors import ModelError, UnknownNameError
 from recurl.model.assemble import assemble, disassemble
 from recurl.model.document.reader import read_model
-from recurl.model.document.source import Format, format_of, read_document, read_text
+from recurl.model.document.source import Format, format_of, read_document
 from recurl.model.document.writer import write_json, write_yaml
 from recurl.model.files import write_atomic
+from recurl.model.limits import read_text
 from recurl.model.report import Report
 
 if TYPE_CHECKING:

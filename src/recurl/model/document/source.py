@@ -19,7 +19,6 @@ from recurl.model.report import Report
 Format = Literal["yaml", "json"]
 Made = TypeVar("Made")
 
-_LARGEST = 1 << 30
 _SUFFIXES: dict[str, Format] = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 
 
@@ -62,27 +61,6 @@ def read_document(
         return _made(text, format or _guess(text), make, file)
     except UnreadableError as error:
         raise DocumentError([error.problem], file) from None
-
-
-def read_text(file: str) -> str:
-    """The text of a file; `DocumentError` if it cannot be read."""
-    try:
-        with open(file, "rb") as stream:
-            data = stream.read(_LARGEST + 1)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise DocumentError(
-            [Problem("", f"cannot be read: {reason}", "check the path")], file
-        ) from None
-    if len(data) > _LARGEST:
-        problem = Problem("", "is larger than 1 GiB", "build such models with RMDP.from_arrays")
-        raise DocumentError([problem], file)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        problem = Problem("", "is not text in UTF-8", "save it as UTF-8", (), line)
-        raise DocumentError([problem], file) from None
 
 
 def check_text(text: str) -> None:
