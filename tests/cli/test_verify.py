@@ -36,3 +36,13 @@ def test_foreign_damaged_and_missing_certificates(run: Run) -> None:
     Path("half.cert").write_text(Path("c.cert").read_text()[:100])
     assert "half.cert" in run("verify", *MODEL, "half.cert", code=1).stderr
     assert "comes last" in run("verify", "cloud", "c.cert", "exits=1", code=2).stderr
+
+
+def test_discounted_totals(run: Run, run_json: RunJson) -> None:
+    """Betting with p = 0.6 does not end surely: without a discount, rewards add up for ever."""
+    model = ("gambler", "p=0.6")
+    solved = run_json("solve", *model, "--discount", "0.9", "--certificate", "c.cert")
+    assert 0 < solved["lower"] <= solved["upper"] < 10
+    data = run_json("verify", *model, "c.cert", "--discount", "0.9")
+    assert (data["lower"], data["theorems"]) == (solved["lower"], ["steps"])
+    assert "for another model" in run("verify", *model, "c.cert", code=1).stderr

@@ -84,3 +84,15 @@ def test_a_width_that_is_none_is_refused(epsilon: float) -> None:
         recurl.solve(recurl.zoo.cloud(), epsilon=epsilon)
     with pytest.raises(ValueError, match=r"^at_least "):
         recurl.solve(recurl.zoo.cloud(), at_least=math.nan)
+
+
+def test_gamma_discounts_every_step() -> None:
+    builder = recurl.Builder("ever").component("A", entries="in", exits="out")
+    builder.at("in").action("stay", reward=1).to("n").action("go").to("out")
+    model = builder.at("n").action("stay", reward=1).to("n").action("go").to("out").build()
+    solution = recurl.solve(model, gamma="0.9")
+    assert solution.lower <= 10 <= solution.upper
+    assert solution.gap <= 1e-6
+    assert recurl.verify(solution.model, solution.certificate).theorems == ("steps",)
+    with pytest.raises(ValueError, match="gamma discounts rewards, not 'steps'"):
+        recurl.solve(model, gamma=0.9, of="steps")

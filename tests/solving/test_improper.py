@@ -96,12 +96,57 @@ def test_a_help_desk_that_may_retry_for_ever() -> None:
     assert solution.gap < 1e-9
 
 
-@pytest.mark.parametrize("rewards", [(0, 1), (0, -1), (0, 0)])
-def test_others_are_explained(rewards: tuple[float, float]) -> None:
-    with pytest.raises(NotProperError, match=r"walk is not proper: .*'stay' at A\.n"):
-        recurl.solve(walk(*rewards), "policy-iteration")
-    with pytest.raises(NotProperError, match="is not proper"):
-        recurl.solve(walk(*rewards))
+@pytest.mark.parametrize("build", ["one exit", "several exits", "recursive"])
+@pytest.mark.parametrize("objective", ["max", "min"])
+@pytest.mark.parametrize("go", [1, -1])
+def test_others_have_an_interval_with_its_reason(build: str, objective: str, go: float) -> None:
+    """Staying is free: what a policy that ends earns is certain, and perhaps the sign."""
+    models = {"one exit": walk, "several exits": two_ways, "recursive": free_recursion}
+    model = models[build](0, go)
+    solution = recurl.solve(model, "certified", objective=objective)
+    assert solution.lower <= go <= solution.upper
+    assert min(abs(solution.lower - go), abs(solution.upper - go)) < 1e-9
+    assert "is not proper" in solution.reason
+    assert "--discount 0.99" in solution.reason
+    verdict = recurl.verify(model, solution.certificate)
+    assert verdict.theorems == ("policy",)
+    claimed, open_end = (verdict.lower, verdict.upper)[:: 1 if objective == "max" else -1]
+    assert claimed == pytest.approx(go)
+    assert open_end is None
+
+
+def free_recursion(stay: float, go: float) -> recurl.RMDP:
+    """Two exits, calls itself as often as one likes."""
+    builder = recurl.Builder("deep").component("A", entries="in", exits=["x", "y"]).box("a", "A")
+    builder.at("in").action("call", reward=stay).to("a").action("x", reward=go).to("x")
+    builder.action("toss", reward=go).to("x", 0.5).to("y", 0.5)
+    builder.at("a.x").action("again", reward=stay).to("a").action("up", reward=stay).to("x")
+    return builder.at("a.y").action("up", reward=stay).to("y").build()
+
+
+def test_a_better_policy_is_not_evaluated_where_another_one_never_comes() -> None:
+    """Going on to a place that the first policy avoids looks free as long as nobody looks there."""
+    solution = recurl.solve(walk(0, -1), "certified")
+    assert solution.lower <= -1
+    assert recurl.verify(walk(0, -1), solution.certificate).lower == solution.lower
+
+
+def test_nothing_is_known() -> None:
+    builder = recurl.Builder("odd").component("A", entries="in", exits=["x", "y"])
+    builder.at("in").action("go", reward=1).to("n")
+    model = (
+        builder.at("n")
+        .action("back", reward=-1)
+        .to("m")
+        .at("m")
+        .action("on", reward=1)
+        .to("n")
+        .action("wait", reward=-1)
+        .to("n")
+        .build()
+    )
+    with pytest.raises(NotProperError, match=r"is not proper: .* a cost per step"):
+        recurl.solve(model)
 
 
 @pytest.mark.parametrize(("objective", "probability"), [("max", 2 / 3), ("min", 2 / 3)])
@@ -128,9 +173,10 @@ def test_several_exits(method: str) -> None:
     assert recurl.solve(two_ways(1, -5), method).value == math.inf
     assert recurl.solve(two_ways(-1, 5), method, objective="min").value == -math.inf
     assert recurl.solve(two_ways(0, 1), method, of="steps").value == math.inf
-    for rewards in ((0, 1), (0, -1), (0, 0)):
-        with pytest.raises(NotProperError, match=r"two_ways is not proper: .*'stay' at A\.n"):
-            recurl.solve(two_ways(*rewards), method)
+    for go in (1, -1, 0):
+        solution = recurl.solve(two_ways(0, go), "certified")
+        assert solution.lower <= go <= solution.upper
+        assert "'stay' at A.n" in solution.reason
 
 
 def test_no_exit_can_be_reached() -> None:

@@ -24,6 +24,7 @@ EXAMPLES = """\
   recurl solve cloud --of steps --objective min
   recurl solve gambler p=0.6 --of exit:out --objective min
   recurl solve cloud --at-least -6
+  recurl solve gambler p=0.6 --discount 0.99
   recurl solve cloud --explain H.u5
   recurl solve lock.bp
   recurl solve leader.prism --constants N=3 --property 'Pmax=? [ F "elected" ]'
@@ -44,6 +45,9 @@ def solve(
     ] = "reward",
     at_least: Annotated[
         float | None, real("Stop when it is clear whether the optimum reaches this.")
+    ] = None,
+    discount: Annotated[
+        float | None, real("Discount of each step; also for `recurl verify`.", above=0, below=1)
     ] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="File for the evidence that `recurl verify` checks.")
@@ -100,6 +104,7 @@ def solve(
             objective=objective,
             of=of,
             at_least=at_least,
+            gamma=discount,
             callback=progress.interval,
         )
     if certificate is not None:

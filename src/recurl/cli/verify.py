@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from recurl.cli.models import ModelName, Parameters, read_model
+from recurl.cli.numbers import real
 from recurl.cli.output import AsJson, UsageError, print_json, show
 from recurl.errors import CertificateError
 
@@ -24,6 +25,9 @@ def verify(
     certificate: Annotated[
         Path, typer.Argument(metavar="CERT", help="File written by solve --certificate.")
     ],
+    discount: Annotated[
+        float | None, real("Discount of each step, as given to solve.", above=0, below=1)
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Check a certificate, without trusting the solver.
@@ -32,12 +36,15 @@ def verify(
     certificate proves what it claims, and 1 if not.
     """
     from recurl.model.certificate import Certificate
+    from recurl.model.transforms.discounting import discount_steps
     from recurl.progress import Progress
     from recurl.verification import verify as run
 
     if not certificate.is_file():
         raise UsageError(f"{certificate}: there is no such file (the certificate comes last)")
     found = read_model(model, parameters)
+    if discount is not None:
+        found = discount_steps(found, discount)
     try:
         with Progress(f"verifying {certificate}"):
             verdict = run(found, Certificate.load(certificate))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from recurl.errors import UnknownNameError
+from recurl.errors import NotProperError, UnknownNameError
 from recurl.model.rmdp import require_model
 from recurl.progress import Progress
 from recurl.solving.history import History
@@ -32,6 +32,7 @@ def solve(
     objective: str = "max",
     of: str = "reward",
     at_least: float | None = None,
+    gamma: float | str | None = None,
     callback: Callback | None = None,
     progress: bool = False,
 ) -> Solution:
@@ -50,13 +51,16 @@ def solve(
         of: ``"reward"``, ``"steps"``, or ``"exit:NAME"`` for the probability to leave by that exit
             of the start component.
         at_least: Stop as soon as the interval tells whether the optimum reaches this threshold.
+        gamma: Discount of each step, in (0, 1): solves ``discount_steps(model, gamma)``, which is
+            the model of the solution and of its certificate. Discounted totals are always finite.
         callback: Called as ``callback(lower, upper, work)`` with every new interval.
         progress: Show a line with the rounds and the interval so far.
 
     Raises:
         TypeError: It is not a model.
         UnknownNameError: No such method, objective or exit; the known ones are listed.
-        NotProperError: Some policy does not end, and the optimum is not known to be infinite.
+        NotProperError: Some policy does not end, none that ends was found, and rewards have both
+            signs: nothing is known of the optimum.
 
     Example:
         >>> import recurl
@@ -71,8 +75,10 @@ def solve(
         raise ValueError(f"epsilon is the width of an interval and must be positive, not {epsilon}")
     if at_least is not None and math.isnan(at_least):
         raise ValueError("at_least must be a number, not nan")
+    if gamma is not None:
+        model = _discounted(model, gamma, of)
     question = question_of(model, of, objective)
-    kernel = _solver(model, method)
+    kernel = _answering(_solver(model, method))
     from recurl.solving.scaled import solve_scaled
 
     with Progress(f"solving {model.name}", shown=progress) as shown:
@@ -89,6 +95,15 @@ def solve(
     return replace(found, seconds=seconds, history=intervals)
 
 
+def _discounted(model: RMDP, gamma: float | str, of: str) -> RMDP:
+    """The model whose total reward is the discounted one."""
+    from recurl.model.transforms.discounting import discount_steps
+
+    if of != "reward":
+        raise ValueError(f"gamma discounts rewards, not {of!r}")
+    return discount_steps(model, gamma)
+
+
 def question_of(model: RMDP, of: str, objective: str = "max") -> Question:
     """The question that ``of`` asks.
 
@@ -103,6 +118,20 @@ def question_of(model: RMDP, of: str, objective: str = "max") -> Question:
     if of not in rewards:
         raise UnknownNameError("total to solve for", of, [*rewards, "exit:NAME"])
     return Question(objective, rewards[of])
+
+
+def _answering(kernel: Callable[..., Solution]) -> Callable[..., Solution]:
+    """A function that answers with what a policy earns where a method does not apply."""
+
+    def answer(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
+        try:
+            return kernel(model, question, epsilon, **options)
+        except NotProperError as error:
+            from recurl.solving.improper import one_sided
+
+            return one_sided(model, question, error)
+
+    return answer
 
 
 def _solver(model: RMDP, method: str) -> Callable[..., Solution]:

@@ -63,6 +63,37 @@ def improper_optimum(
     raise NotProperError(_explanation(model, analysis))
 
 
+def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solution:
+    """What is known for certain where no method applies: an interval that may be wide.
+
+    A policy that ends bounds the optimum on one side. On the other one, rewards of one sign do.
+
+    Raises:
+        NotProperError: The given one, if nothing is known on either side.
+    """
+    from recurl.solving.certified.policy_bound import policy_bound
+
+    began = time.perf_counter()
+    found = policy_bound(model, question)
+    rewards, root = _reachable_rewards(model, question), question.root_values(model.tables)
+    least = min(0.0, float(root.min())) if rewards.min() >= 0 else -math.inf
+    most = max(0.0, float(root.max())) if rewards.max() <= 0 else math.inf
+    low = least if found is None else max(least, min(found.earns, most))
+    if math.isinf(low) and math.isinf(most):
+        raise error
+    ends = (low, most) if question.sign > 0 else (0.0 - most, 0.0 - low)
+    return Solution(
+        model,
+        question,
+        *ends,
+        method="a policy that ends",
+        reason=str(error),
+        policy=None if found is None else found.policy,
+        seconds=time.perf_counter() - began,
+        _certify=None if found is None or found.earns < low else lambda: found.certificate,
+    )
+
+
 def _infinite(
     model: RMDP, question: Question, analysis: Analysis, value: float, *, began: float
 ) -> Solution:
@@ -146,7 +177,10 @@ def _explanation(model: RMDP, analysis: Analysis) -> str:
     text = f"{model.name} is not proper: {analysis.reason}"
     if analysis.witness is not None:
         text += f", for example {_named(model, analysis)}"
-    return f"{text}. Totals need not be finite then; discount it, or let every action end sometimes"
+    return (
+        f"{text}. Totals need not be finite then; a discount (gamma=0.99, --discount 0.99), a cost "
+        "per step, or actions that all end sometimes would help"
+    )
 
 
 def _named(model: RMDP, analysis: Analysis) -> str:

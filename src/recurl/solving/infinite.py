@@ -68,7 +68,7 @@ def can_go_on(model: RMDP, question: Question, policy: Policy) -> Certificate | 
     if visits is None:
         return None
     taken = np.zeros(t.n_actions, np.bool_)
-    taken[actions[_visited(t, actions)[t.states]]] = True
+    taken[actions[visited(t, actions)[t.states]]] = True
     grows = falling(t, -question.transition_rewards(t), taken, level=True)
     if grows is None:
         return None
@@ -80,7 +80,7 @@ def can_go_on(model: RMDP, question: Question, policy: Policy) -> Certificate | 
 def _own_visits(model: RMDP, actions: Ints) -> Floats | None:
     """Visits of a policy that takes these actions, each as often if there are several."""
     t = model.tables
-    seen = _visited(t, actions)
+    seen = visited(t, actions)
     used = actions[seen[t.action_vertex[actions]]]
     row = np.unique(t.action_vertex[used], return_inverse=True)[1]
     return _visits(model, used, row, seen)
@@ -146,7 +146,7 @@ def _best(t: Tables, allowed: Ints, visits: Floats) -> Ints:
     return chosen
 
 
-def _visited(t: Tables, actions: Ints) -> Mask:
+def visited(t: Tables, actions: Indices) -> Mask:
     """Vertices that runs come to by some of the actions, and perhaps a few more."""
     taken = np.zeros(t.n_actions, np.bool_)
     taken[actions] = True

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recurl.errors import CertificateError
 from recurl.policy import Policy
 from recurl.solving.chain_certificate import chain_certificate
 from recurl.solving.evaluate import evaluate
@@ -16,6 +20,7 @@ from recurl.solving.outward import float_above, float_below
 from recurl.solving.solution import Solution
 
 if TYPE_CHECKING:
+    from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
     from recurl.solving.question import Question
 
@@ -27,6 +32,8 @@ def has_choice(model: RMDP) -> bool:
 
 def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
     """The expected total of a model with one action everywhere; see `evaluate`.
+
+    The interval is the one that its certificate proves, if there is one.
 
     Example:
         >>> import recurl
@@ -41,6 +48,13 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
         low, high = found.steps_interval
     elif question.rewards == "none":
         low, high = _worth_of_exits(question, list(found.exit_intervals.values()))
+    certify: Callable[[], Certificate] = partial(chain_certificate, model, question)
+    if math.isfinite(low) and math.isfinite(high):
+        with suppress(CertificateError):
+            proved = certify()
+            assert proved.lower is not None
+            assert proved.upper is not None
+            low, high, certify = proved.lower, proved.upper, lambda: proved
     return Solution(
         model,
         question,
@@ -50,7 +64,7 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
         reason=reason or "there is nothing to decide",
         policy=found.policy,
         seconds=time.perf_counter() - began,
-        _certify=partial(chain_certificate, model, question),
+        _certify=certify,
     )
 
 

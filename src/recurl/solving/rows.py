@@ -18,6 +18,7 @@ from recurl.policy import RANDOM
 from recurl.policy.outcomes import outcomes_of_policy
 
 if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
     from recurl.model.tables import Tables
     from recurl.policy import Policy
 
@@ -176,3 +177,31 @@ def greatest_last(t: Tables) -> npt.NDArray[np.integer[Any]]:
     """
     action = np.repeat(np.arange(t.n_actions), np.diff(t.transition_start))
     return np.lexsort((t.prob, action))
+
+
+def part_of(model: RMDP, seen: Mask) -> RMDP:
+    """The same model with vertices other than those seen leaving by the first exit at once."""
+    from recurl.model.rmdp import RMDP
+
+    t = model.tables
+    lost = ~seen[t.action_vertex]
+    count = np.diff(t.transition_start)
+    kept = np.repeat(~lost, count)
+    last = np.zeros(t.n_transitions, np.bool_)
+    last[greatest_last(t)[t.transition_start[1:] - 1]] = True
+    used = kept | last
+    owner = t.vertex_component[np.repeat(t.action_vertex, count)]
+    leave = t.component_start[owner] + t.n_entries[owner]
+    order = greatest_last(t)
+    used = used[order]
+    return RMDP.from_arrays(
+        t.layout,
+        action_start=t.action_start,
+        transition_start=np.concatenate([[0], np.cumsum(np.where(lost, 1, count))]),
+        target=np.where(kept, t.target, leave)[order][used],
+        prob=np.where(kept, t.prob, 1.0)[order][used],
+        reward=np.where(kept, t.reward, 0.0)[order][used],
+        start_component=t.start_component,
+        start_prob=t.start_prob,
+        name=model.name,
+    )

@@ -8,10 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 
 from recurl.errors import NotProperError
-from recurl.model.rmdp import RMDP
 from recurl.policy import Policy
 from recurl.solving.certified import solve_certified
 from recurl.solving.hierarchical import solve_hierarchical
@@ -20,10 +18,11 @@ from recurl.solving.longest_path import solve_deterministic
 from recurl.solving.no_choice import has_choice, solve_chain
 from recurl.solving.one_exit import solve_one_exit
 from recurl.solving.properness import analyse
-from recurl.solving.rows import greatest_last
+from recurl.solving.rows import part_of
 
 if TYPE_CHECKING:
     from recurl.model.certificate import Certificate
+    from recurl.model.rmdp import RMDP
     from recurl.solving.question import Question
     from recurl.solving.solution import Solution
 
@@ -65,7 +64,7 @@ def solve_any(model: RMDP, question: Question, epsilon: float, **options: Any) -
 
 def _reachable_optimum(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
     """The optimum of a model with vertices that no run visits, whatever may happen there."""
-    found = solve_certified(reachable_part(model), question, epsilon, **options)
+    found = solve_certified(part_of(model, model.reach.reachable), question, epsilon, **options)
     policy = found.policy
     if policy is not None:
         policy = Policy(
@@ -81,29 +80,3 @@ def _reachable_optimum(model: RMDP, question: Question, epsilon: float, **option
         return msgspec.structs.replace(found.certificate, model=model.fingerprint)
 
     return replace(found, model=model, policy=policy, reason=reason, _certify=certify)
-
-
-def reachable_part(model: RMDP) -> RMDP:
-    """The same model with vertices that no run visits leaving by the first exit at once."""
-    t = model.tables
-    lost = ~model.reach.reachable[t.action_vertex]
-    count = np.diff(t.transition_start)
-    kept = np.repeat(~lost, count)
-    last = np.zeros(t.n_transitions, np.bool_)
-    last[greatest_last(t)[t.transition_start[1:] - 1]] = True
-    used = kept | last
-    owner = t.vertex_component[np.repeat(t.action_vertex, count)]
-    leave = t.component_start[owner] + t.n_entries[owner]
-    order = greatest_last(t)
-    used = used[order]
-    return RMDP.from_arrays(
-        t.layout,
-        action_start=t.action_start,
-        transition_start=np.concatenate([[0], np.cumsum(np.where(lost, 1, count))]),
-        target=np.where(kept, t.target, leave)[order][used],
-        prob=np.where(kept, t.prob, 1.0)[order][used],
-        reward=np.where(kept, t.reward, 0.0)[order][used],
-        start_component=t.start_component,
-        start_prob=t.start_prob,
-        name=model.name,
-    )

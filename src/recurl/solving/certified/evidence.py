@@ -105,10 +105,15 @@ def _mixed(upper: Upper, mix: Mix) -> Floats:
 
 def interval_of(question: Question, upper: Upper, lower: Lower) -> tuple[float, float]:
     """What both bounds prove, in the sense of the question and rounded outwards."""
-    below, (above, size) = lower.start(), _start_above(upper)
-    below = float(np.nextafter(below - _margin(below), -np.inf))
+    below, (above, size) = lower_end(lower), _start_above(upper)
     above = float(np.nextafter(above + _margin(size), np.inf))
     return (below, above) if question.sign > 0 else (-above, -below)
+
+
+def lower_end(lower: Lower) -> float:
+    """What a lower bound proves of the start, rounded down."""
+    end = lower.start()
+    return float(np.nextafter(end - _margin(end), -np.inf))
 
 
 def _start_above(upper: Upper) -> tuple[float, float]:
@@ -129,8 +134,8 @@ def certificate_of(model: RMDP, question: Question, upper: Upper, lower: Lower) 
     """The certificate of both bounds."""
     problem = upper.contexts.problem
     points, start_points = _points(upper)
-    pieces, start_pieces = _pieces(lower)
     falls = problem.potential
+    pieces, start_pieces = pieces_of(lower, None if falls is None else steps_of(lower))
     low, high = interval_of(question, upper, lower)
     return Certificate(
         model=model.fingerprint,
@@ -185,11 +190,10 @@ def _listed(c: int, mix: Iterable[tuple[int, float]], number: dict[Context, int]
     return sorted(used, key=lambda pair: pair[1])
 
 
-def _pieces(lower: Lower) -> tuple[list[Piece], list[int]]:
-    """Pieces that the start leads to, and those that it begins in."""
+def pieces_of(lower: Lower, steps: Floats | None) -> tuple[list[Piece], list[int]]:
+    """Pieces that the start leads to, with steps by slot if given, and those that it begins in."""
     ctx = lower.contexts
     start, used, number = _used_pieces(lower)
-    steps = None if ctx.problem.potential is None else steps_of(lower)
     pieces = []
     for c, x in used:
         exits = ctx.points[c].vectors.shape[1]

@@ -58,7 +58,9 @@ def first_bounds(problem: Problem) -> tuple[Upper, Lower]:
     contexts = Contexts(problem, [Cloud(vector[None, :]) for vector, _ in crude])
     upper = Upper.of(contexts, np.concatenate([values for _, values in crude]))
     callee = np.zeros(int(contexts.call_base[-1]), np.int64)
-    action = upper.links.action if problem.first is None else _actions(problem, problem.first)
+    action = (
+        upper.links.action if problem.first is None else stackless_actions(problem, problem.first)
+    )
     for slack in (1e-13, 1e-10, 1e-8):
         lower = lower_bound(contexts, action, callee, slack)
         if lower.sound:
@@ -66,7 +68,7 @@ def first_bounds(problem: Problem) -> tuple[Upper, Lower]:
     raise NotProperError("no policy could be evaluated: the model is too close to improper")
 
 
-def _actions(problem: Problem, chosen: Ints) -> list[np.ndarray]:
+def stackless_actions(problem: Problem, chosen: Ints) -> list[np.ndarray]:
     """Actions by vertex as a policy with one context per component has them."""
     return [(part.begin + chosen[part.first + part.states])[:, None] for part in problem.components]
 
