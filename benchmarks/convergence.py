@@ -37,9 +37,9 @@ def exact_q(model: RMDP) -> np.ndarray:
 def distance(learner: recurl.RecursiveQLearning, exact: np.ndarray) -> float:
     engine = learner.engine
     assert isinstance(engine, ModelEngine)
-    t, x = engine.model.tables, engine.table.contexts
-    blocks = x.block[x.zero[t.vertex_component[t.action_vertex]]]
-    error = np.abs(x.q[blocks + np.arange(t.n_actions)] - exact)
+    t, arrays = engine.model.tables, engine.store.arrays
+    blocks = arrays["block"][arrays["zero"][t.vertex_component[t.action_vertex]]]
+    error = np.abs(arrays["q"][blocks + np.arange(t.n_actions)] - exact)
     return float(error.max() / np.abs(exact).max())
 
 

@@ -20,7 +20,6 @@ import numpy as np
 from plain import PlainLearner
 
 import recurl
-from recurl.learn.engine import world_of
 from recurl.model.rmdp import RMDP
 
 PAPER: dict[str, Any] = {
@@ -72,16 +71,16 @@ def c_rate(model: RMDP, folder: Path, steps: int = STEPS) -> float | None:
 
 
 def c_input(model: RMDP, steps: int) -> str:
-    t, w = model.tables, world_of(model.tables, model.tables.action_start[:-1])
+    t, outcomes = model.tables, model.outcomes
     numbers = [t.n_vertices, t.n_actions, t.n_transitions, t.n_boxes, t.n_components]
-    numbers += [int(w.start[0]), t.start_component, steps, PAPER["episode_limit"]]
+    numbers += [int(outcomes.start[0]), t.start_component, steps, PAPER["episode_limit"]]
     rates = [PAPER["learning_rate"], PAPER["exploration"], PAPER["quantum"]]
     first = t.action_start[t.component_start]
     arrays = (t.action_start, t.transition_start, t.box_component, t.box_return, first, t.n_exits)
     rows = [" ".join(map(repr, [*numbers, *rates]))]
     rows += [" ".join(map(str, array.tolist())) for array in arrays]
     fields = ("below", "reward", "landing", "box", "move")
-    rows += [" ".join(repr(o[f].item()) for f in fields) for o in w.outcomes]
+    rows += [" ".join(repr(o[f].item()) for f in fields) for o in outcomes.packed()]
     return "\n".join(rows)
 
 

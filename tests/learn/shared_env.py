@@ -9,7 +9,6 @@ import numba
 import numpy as np
 from gymnasium import spaces
 
-from recurl.learn.engine import world_of
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import CALLS, STEP
 from recurl.simulation.random import next_float
@@ -23,7 +22,7 @@ def draw(random: np.ndarray) -> float:
 class SharedEnv(gym.Env[Any, Any]):
     def __init__(self, model: RMDP, random: np.ndarray, coding: str = "index") -> None:
         self.tables, self.random, self.coding = model.tables, random, coding
-        self.world = world_of(model.tables, model.tables.action_start[:-1])
+        self.outcomes = model.outcomes
         self.action_space = spaces.Discrete(model.tables.max_actions)
         size = model.tables.n_vertices
         self.observation_space: spaces.Space[Any] = spaces.Discrete(size)
@@ -43,14 +42,14 @@ class SharedEnv(gym.Env[Any, Any]):
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         self.stack: list[int] = []
-        self.vertex = int(self.world.start[self.pick(self.world.start_below)])
+        self.vertex = int(self.outcomes.start[self.pick(self.outcomes.start_below)])
         return self.show(self.vertex), {"event": None, "action_mask": self.mask()}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         t = self.tables
         number = t.action_start[self.vertex] + action
         begin, end = t.transition_start[number], t.transition_start[number + 1]
-        i = int(begin) + self.pick(self.world.outcomes["below"][begin:end])
+        i = int(begin) + self.pick(self.outcomes.below[begin:end])
         info: dict[str, Any] = {"event": None}
         landing, reward = int(t.landing[i]), float(t.reward[i])
         if t.move[i] == STEP:

@@ -69,8 +69,9 @@ def test_a_run_on_an_environment_is_kept(tmp_path: Path) -> None:
     one = recurl.RecursiveQLearning(env, preset="swift").learn(3000)
     one.save(tmp_path / "a.ckpt")
     two = recurl.RecursiveQLearning.load(tmp_path / "a.ckpt", env)
-    for name, array in one.engine.arrays().items():
-        np.testing.assert_array_equal(array, two.engine.arrays()[name], name)
+    for name in one.engine.arrays().keys() - {"place", "stack"}:  # an episode begins
+        one_array, two_array = (run.engine.arrays()[name] for run in (one, two))
+        np.testing.assert_array_equal(one_array, two_array, name)
     assert (two.steps, two.engine.episodes) == (one.steps, one.engine.episodes)
     assert two.learn(1000).steps == 4000
 
@@ -128,6 +129,13 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
         read_checkpoint(tmp_path / "x", "k")
 
 
+def test_a_checkpoint_of_the_old_form_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    old = {"kind": "RecursiveQLearning", "recurl_checkpoint": 1, "version": "0.0.9"}
+    write_checkpoint(tmp_path / "x", old, {})
+    with pytest.raises(CheckpointError, match=r"format 1, .* learn again, .* \(0\.0\.9\)"):
+        load(tmp_path / "x")
+
+
 def test_compressed_members_and_objects_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "bomb"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
@@ -145,7 +153,7 @@ def test_compressed_members_and_objects_are_refused(tmp_path: Path) -> None:
 
 
 HOSTILE = {
-    "component": [np.full(3, 99, np.int32), np.zeros(0, np.int32), np.zeros(3)],
+    "kind": [np.full(3, 99, np.int32), np.zeros(0, np.int32), np.zeros(3)],
     "place": [np.full(10, 10**9), np.zeros(3, np.int64), np.full(10, -1)],
     "stack": [np.full((2, 5), 7, np.int32), np.zeros((1, 0), np.int32)],
     "log": [np.full((2000, 4), 10**6), np.zeros((3, 4), np.int64)],

@@ -8,28 +8,14 @@ import numpy as np
 import pytest
 
 import recurl
-from recurl.learn import kernel
-from recurl.learn.engine import LOGGED, ModelEngine, new_run, rule_of, world_of
+from recurl.errors import UnknownNameError
+from recurl.learn import store_kernel as k
+from recurl.learn.engine import ModelEngine, first_pairs
 from recurl.learn.settings import make_settings
-from recurl.model.tables import CALLS, EXITS
 
 
 def engine(model: recurl.RMDP, preset: str = "paper", **given: Any) -> ModelEngine:
     return ModelEngine(model, make_settings(preset, given), False)
-
-
-def test_outcomes_are_running_sums_that_end_with_one() -> None:
-    model = recurl.zoo.spelunking()
-    t = model.tables
-    world = world_of(t, t.action_start[:-1])
-    below, last = world.outcomes["below"], t.transition_start[1:] - 1
-    assert (below[last] == 1.0).all()
-    for a in range(0, t.n_actions, 97):
-        rows = slice(t.transition_start[a], t.transition_start[a + 1])
-        np.testing.assert_allclose(below[rows], np.cumsum(t.prob[rows]), atol=1e-12)
-    np.testing.assert_array_equal(world.outcomes["landing"], t.landing)
-    assert set(world.outcomes["box"][t.move == CALLS]) == set(range(t.n_boxes))
-    assert (world.outcomes["box"][t.move == EXITS] == -1).all()
 
 
 def test_starts_are_drawn_as_the_model_says() -> None:
@@ -39,25 +25,6 @@ def test_starts_are_drawn_as_the_model_says() -> None:
     one.advance(40_000)
     # Four standard errors are 0.035.
     assert one.training_mean() == pytest.approx(4.0, abs=0.035)
-
-
-def test_settings_reach_the_kernel() -> None:
-    rule = rule_of(make_settings("swift", {"initial_value": 2, "episode_limit": 7}), flat=True)
-    assert (rule.initial, rule.episode_limit, rule.flat) == (2.0, 7, True)
-    assert (rule.replay, rule.inherit, rule.grain, rule.quantum) == (8, 50, 32, 0.001)
-    assert rule_of(make_settings("paper", {}), flat=False).episode_limit == -1
-
-
-def test_a_run_begins_with_nothing() -> None:
-    run = new_run(3, 2, 5)
-    assert run.place.tolist() == [0] * kernel.PLACES
-    assert (run.log.shape, run.vector.shape) == ((5, 4), (2,))
-    assert (run.random != new_run(4, 2, 5).random).any()
-
-
-def test_only_replay_keeps_a_log() -> None:
-    assert len(engine(recurl.zoo.cloud()).run.log) == 1
-    assert len(engine(recurl.zoo.cloud(), "swift").run.log) == LOGGED
 
 
 def test_a_restored_engine_stands_where_the_first_one_stood() -> None:
@@ -85,10 +52,97 @@ def test_greedy_calls_enter_the_contexts_that_learning_made() -> None:
     one = engine(recurl.zoo.cloud(), "swift", episode_limit=200)
     one.advance(20_000)
     ports = [one.model.find("S.b4.u6"), one.model.find("S.b4.u7")]
-    home = int(one.table.contexts.zero[1])
+    home = int(one.store.arrays["zero"][1])
     entered = one.enter(home, ports, one.model.find("H.u5"))
     hopes = np.array([one.q_values(port, home).max() for port in ports])
-    expected = one.table.find(2, hopes, one.rule.quantum, one.rule.grain)
+    expected = one.store.find(2, hopes)
     # Values move on after the last call: then the nearest context that was met is taken.
     assert entered == expected or expected == -1
-    assert one.table.component[entered] == 2
+    assert one.store.kind[entered] == 2
+
+
+def restored(change: dict[str, Any]) -> None:
+    """Restore a run of cloud with some arrays changed."""
+    model = recurl.zoo.cloud()
+    one, two = engine(model, "swift"), engine(model, "swift")
+    one.advance(3001)
+    arrays = {name: array.copy() for name, array in one.arrays().items()}
+    for name, (place, value) in change.items():
+        arrays[name][place] = value
+    two.restore(one.header_fields(), arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"place": (k.VERTEX, 999)}, "stands where there is nothing"),
+        ({"place": (k.CONTEXT, 999)}, "do not exist"),
+        ({"log": ((0, 5), 10**6)}, "names what does not exist"),
+        ({"log": ((1, slice(None)), 0)}, "contradicts itself"),
+        ({"log": ((2, slice(None)), 2)}, "nothing can be done|mixes"),
+        ({"log": ((3, slice(None)), 0)}, "mixes|nothing can be done"),
+    ],
+)
+def test_a_run_that_makes_no_sense_is_refused(change: dict[str, Any], message: str) -> None:
+    restored({})
+    with pytest.raises(ValueError, match=message):
+        restored(change)
+
+
+def test_by_index_every_vertex_has_a_row_of_its_own() -> None:
+    model = recurl.zoo.spelunking()
+    assert (
+        first_pairs(model, "index", flat=True).tolist() == model.tables.action_start[:-1].tolist()
+    )
+
+
+def test_by_features_states_share_a_row_as_the_rules_say() -> None:
+    model = recurl.zoo.spelunking()
+    has_actions = np.diff(model.tables.action_start) > 0
+    assert model.features is not None
+    states = {tuple(row) for row in model.features[has_actions].tolist()}
+    for flat in (True, False):
+        rows = first_pairs(model, "features", flat=flat)[has_actions]
+        # The level is a feature, so that no two components share a state.
+        assert len(set(rows.tolist())) == len(states)
+
+
+def test_components_share_rows_with_flat_learners_only() -> None:
+    model = recurl.zoo.palindrome()
+    both = [len(set(first_pairs(model, "features", flat=flat).tolist())) for flat in (True, False)]
+    assert both[0] <= both[1]
+
+
+def test_what_cannot_be_seen_is_refused() -> None:
+    with pytest.raises(ValueError, match="have no features"):
+        first_pairs(recurl.zoo.cloud(), "features", flat=True)
+    with pytest.raises(UnknownNameError, match="features"):
+        recurl.QLearning(recurl.zoo.cloud(), observation="colour")
+
+
+@pytest.mark.parametrize("kind", [recurl.QLearning, recurl.RecursiveQLearning])
+def test_lookalikes_have_the_same_values(kind: type[recurl.QLearning]) -> None:
+    model = recurl.zoo.spelunking()
+    learner = kind(model, observation="features", learning_rate=0.2, episode_limit=200).learn(
+        20_000
+    )
+    entry, node = "level0.r0c2", "level0.r0c2@r0c2"
+    values = learner.q_values(entry)
+    assert values is not None
+    assert values.any()
+    np.testing.assert_array_equal(values, learner.q_values(node))
+    if learner.flat:  # a recursive policy names only what it comes to
+        policy = learner.policy()
+        assert policy.action_name(entry) == policy.action_name(node)
+
+
+def test_a_saved_run_that_shares_rows_goes_on_as_if_never_stopped(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    model, path = recurl.zoo.spelunking(), tmp_path_factory.mktemp("shared") / "run.ckpt"
+    settings = {"preset": "swift", "observation": "features", "episode_limit": 200}
+    whole = recurl.RecursiveQLearning(model, **settings).learn(3_000)  # type: ignore[arg-type]
+    half = recurl.RecursiveQLearning(model, **settings).learn(1_500)  # type: ignore[arg-type]
+    half.save(path)
+    rest = recurl.RecursiveQLearning.load(path, model).learn(1_500)
+    np.testing.assert_array_equal(rest.engine.store.q, whole.engine.store.q)

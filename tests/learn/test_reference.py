@@ -51,14 +51,14 @@ def test_the_compiled_loop_learns_the_same_to_the_bit(name: str) -> None:
     engine.advance(steps)
     Q = recursive_q_learning(model, steps, cast(np.random.Generator, Stream(5)))
     contexts = {
-        (int(engine.table.component[i]), tuple(engine.table.exit_values(i))): i
+        (int(engine.store.kind[i]), tuple(engine.store.exit_values(i))): i
         for i in range(engine.n_contexts)
     }
     assert sum(value != 0 for value in Q.values()) > 10
     for (vertex, context, action), value in Q.items():
         number = contexts[int(model.tables.vertex_component[vertex]), context]
         assert engine.q_values(vertex, number)[action] == value
-    assert np.count_nonzero(engine.table.q) == sum(value != 0 for value in Q.values())
+    assert np.count_nonzero(engine.store.q) == sum(value != 0 for value in Q.values())
 
 
 def test_values_of_a_deterministic_model_by_hand() -> None:

@@ -129,7 +129,7 @@ def test_nothing_is_compiled_to_the_end_before_an_interrupt(
 
     learner = tabular()
     with monkeypatch.context() as patched:
-        patched.setattr("recurl.learn.kernel.learn_steps", compile_for_long)
+        patched.setattr("recurl.learn.loop_kernel.learn_steps", compile_for_long)
         with pytest.raises(KeyboardInterrupt):
             learner.learn(1000)
     assert not release.is_set()

@@ -20,7 +20,7 @@ from recurl.errors import CheckpointError
 from recurl.model.files import write_atomic
 from recurl.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 _HEADER = "header.json"
 _DAMAGE = (
     OSError, EOFError, KeyError, ValueError, TypeError, IndexError, OverflowError, MemoryError,
@@ -76,7 +76,10 @@ def read_checkpoint(
         raise CheckpointError(f"{path} is no checkpoint, or damaged: {error!r}") from error
     if header.get("recurl_checkpoint") != FORMAT:
         found = header.get("recurl_checkpoint")
-        raise CheckpointError(f"{path} has format {found!r}; this version reads {FORMAT}")
+        raise CheckpointError(
+            f"{path} has format {found!r}, this version reads {FORMAT}: learn again, or load "
+            f"it with the version that wrote it ({header.get('version')})"
+        )
     if header.get("kind") != kind:
         raise CheckpointError(f"{path} is a checkpoint of {header.get('kind')!r}, not of {kind!r}")
     return header, arrays

@@ -11,7 +11,7 @@ import numpy as np
 from recurl.env.model_env import ModelEnv
 from recurl.env.observation import exits_view, single_env
 from recurl.errors import ProtocolError
-from recurl.learn.foreign_table import key_function
+from recurl.learn.numbering import key_function
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import CALLS, RETURN
 

@@ -61,7 +61,7 @@ def explain(engine: ModelEngine, most: int = 3) -> list[ContextReport]:
         >>> reports[0].label, reports[0].choices[0].action
         ('T with u2 0', 'divide')
     """
-    reports = [_report(engine, context) for context in range(engine.table.n_contexts)]
+    reports = [_report(engine, context) for context in range(engine.store.n_contexts)]
     reports = [report for report in reports if report.choices]
     names = ("any", *engine.model.names.components)
     return [report for name in names for report in _most_visited(reports, name, most)]
@@ -73,8 +73,8 @@ def _most_visited(reports: list[ContextReport], name: str, most: int) -> list[Co
 
 
 def _report(engine: ModelEngine, context: int) -> ContextReport:
-    t, table = engine.model.tables, engine.table
-    component = int(table.component[context])
+    t, store = engine.model.tables, engine.store
+    component = int(store.kind[context])
     vertices = range(int(t.component_start[component]), int(t.component_start[component + 1]))
     if engine.flat:
         vertices = range(t.n_vertices)
@@ -82,7 +82,7 @@ def _report(engine: ModelEngine, context: int) -> ContextReport:
         _choice(engine, context, v) for v in vertices if t.action_start[v + 1] > t.action_start[v]
     ]
     choices = sorted((c for c in found if c.visits), key=lambda c: -c.visits)
-    name, values = engine.model.names.components[component], table.exit_values(context)
+    name, values = engine.model.names.components[component], store.exit_values(context)
     return ContextReport(
         component="any" if engine.flat else name,
         label="any context" if engine.flat else exits_label(engine.model, component, values),

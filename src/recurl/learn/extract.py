@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recurl.learn.greedy_kernel import Walked, follow_greedy
+from recurl.learn.loop_kernel import follow_greedy
 from recurl.model.tables import CALL, runs
 from recurl.policy import Policy
 
@@ -25,10 +25,32 @@ def greedy_policy(engine: ModelEngine) -> Policy:
     if engine.flat:
         return Policy.stackless(engine.model, _greedy_by_vertex(engine))
     g = _walked(engine)
-    vector = np.zeros_like(engine.run.vector)
-    follow_greedy(engine.world, engine.table.contexts, engine.rule, g, vector)
+    rows = (g.slot_start, g.component, engine.model.tables.component_start)
+    todo = np.empty((len(g.seen), 2), np.int32)
+    box_call = engine.model.tables.box_call
+    follow_greedy(engine.store.header, *rows, box_call, g.seen, g.actions, g.callees, todo)
     met = np.add.reduceat(g.seen, g.slot_start[:-1]) > 0
     return _assembled(engine, g, met)
+
+
+class Walked(NamedTuple):
+    """What a greedy run can meet, by slot: a vertex in a context.
+
+    The contexts are those of the store, then one per component for contexts never met.
+
+    Attributes:
+        slot_start: First slot of each context. ``[X + C + 1]``
+        component: Component of each context. ``[X + C]``
+        seen: Whether a slot was met.
+        actions: Greedy action of each slot.
+        callees: Context entered at the slot of a call port, or -1.
+    """
+
+    slot_start: np.ndarray
+    component: np.ndarray
+    seen: np.ndarray
+    actions: np.ndarray
+    callees: np.ndarray
 
 
 def _greedy_by_vertex(engine: ModelEngine) -> Ints:
@@ -38,25 +60,22 @@ def _greedy_by_vertex(engine: ModelEngine) -> Ints:
 
 def _walked(engine: ModelEngine) -> Walked:
     t = engine.model.tables
-    component = np.concatenate([engine.table.component, np.arange(t.n_components)])
+    component = np.concatenate([engine.store.kind, np.arange(t.n_components)])
     sizes = np.diff(t.component_start)[component].astype(np.int64)
     start = np.concatenate([[0], np.cumsum(sizes)])
     slots = int(start[-1])
     return Walked(
         slot_start=start,
         component=component.astype(np.int32),
-        component_start=t.component_start,
-        box_call=t.box_call,
         seen=np.zeros(slots, np.int32),
         actions=np.zeros(slots, np.int32),
         callees=np.full(slots, -1, np.int32),
-        todo=np.empty((slots, 2), np.int32),
     )
 
 
 def _assembled(engine: ModelEngine, g: Walked, met: np.ndarray) -> Policy:
     """A policy of the contexts met; call ports never met lead to any context of their component."""
-    t, known = engine.model.tables, engine.table.n_contexts
+    t, known = engine.model.tables, engine.store.n_contexts
     # A component that is never entered needs a context too: the one of contexts never met.
     entered = np.bincount(g.component[met], minlength=t.n_components) > 0
     met[known:] |= ~entered
@@ -87,7 +106,7 @@ def _assembled(engine: ModelEngine, g: Walked, met: np.ndarray) -> Policy:
 
 def _labels(engine: ModelEngine, kept: np.ndarray, known: int) -> list[str]:
     return [
-        exits_label(engine.model, int(engine.table.component[i]), engine.table.exit_values(i))
+        exits_label(engine.model, int(engine.store.kind[i]), engine.store.exit_values(i))
         if i < known
         else f"{engine.model.names.components[i - known]}, never met"
         for i in kept.tolist()
@@ -99,7 +118,7 @@ def _exit_values(engine: ModelEngine, kept: np.ndarray, known: int) -> Floats:
     values = np.full((len(kept), engine.model.tables.max_exits), np.nan)
     for row, i in zip(values, kept.tolist(), strict=True):
         if i < known:
-            own = engine.table.exit_values(i)
+            own = engine.store.exit_values(i)
             row[: len(own)] = own
     return values
 

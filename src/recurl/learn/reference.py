@@ -60,7 +60,8 @@ def recursive_q_learning(
             return 0
         if random.random() < epsilon:
             return int(random.integers(len(actions(s))))
-        return max(actions(s), key=lambda a: Q[s, v, a])  # ties go to the first action
+        ties = [a for a in actions(s) if Q[s, v, a] == best(s, v)]
+        return ties[0] if len(ties) == 1 else ties[int(random.integers(len(ties)))]
 
     root: Context = (0.0,) * int(model.tables.n_exits[model.tables.start_component])
     v, stack = root, []

@@ -1,16 +1,19 @@
 """The update rule of Recursive Q-learning, written once and compiled.
 
-A table of Q-values, a row of them per state in its context. On a sampled step (s, a, r, s') the
-value Q(s, v, a) moves towards a target, of which there are three cases:
+On a sampled step (s, a, r, s') the value Q(s, v, a), in the context v, moves towards a target, of
+which there are three cases:
 
-- the step entered a box: ``r + max Q(s', v', .) + m``, where v' holds what each return port is
-  worth to the caller, less its minimum m, and rounded to the quantum;
-- it left through exit k: ``r + v[k]``;
-- otherwise: ``r + max Q(s', v, .)``.
+- the step entered a box: ``r + gamma max Q(s', v', .) + m``, where v' holds what each return port
+  is worth to the caller, less m, and rounded to the quantum;
+- it left through exit k: ``r + gamma v[k]``;
+- otherwise: ``r + gamma max Q(s', v, .)``.
+
+With gamma = 1 exit values count relative to the worst exit: m is their minimum. With gamma < 1 a
+constant that is promised later is worth less, so that exit values must not be shifted: m = 0.
 """
 
 # What arrays hold is not known to the type checker.
-# mypy: disable-error-code="no-any-return"
+# mypy: disable-error-code="arg-type, assignment, no-any-return, no-untyped-call, return-value"
 
 from __future__ import annotations
 
@@ -18,113 +21,243 @@ import math
 
 import numpy as np
 
-from recurl.learn.schedules import CONSTANT, EXPONENTIAL, LINEAR, Schedule
-from recurl.model.tables import CALLS, EXITS
-from recurl.simulation.jit import compiled
+from recurl.learn.schedules import CONSTANT, EXPONENTIAL, LINEAR
+from recurl.learn.store_kernel import (
+    BOXES,
+    EXPLORATION,
+    GAMMA,
+    GRAIN,
+    INHERIT,
+    LOG,
+    LOGGED,
+    N_EXITS,
+    NUMBERS,
+    OFFSET,
+    PLACE,
+    PORTS,
+    QUANTUM,
+    RANDOM,
+    REPLAY,
+    STEP_SIZE,
+    SUMS,
+    VECTOR,
+    VERTICES,
+    VISITS,
+    Q,
+    best_at,
+    box_records,
+    create,
+    find,
+    floats,
+    ints,
+    logged_steps,
+    longs,
+    make_row,
+    nearest,
+    row_of,
+    vertex_records,
+    words,
+)
+from recurl.simulation.jit import compiled, inner
 from recurl.simulation.random import next_below, next_float
 
+STEPPED, LEFT = -1, -2
+"""In place of a box: the step stayed in its context; it left, or ended the run."""
 
-@compiled
-def scheduled(schedule: Schedule, step: int, visits: int) -> float:
-    """Value of a schedule at a step of the run, for the so-many-th visit of a pair."""
-    if schedule.code == CONSTANT:
-        return schedule.first
-    if schedule.code == LINEAR:
-        share = min(1.0, step / schedule.scale)
-        return schedule.first + share * (schedule.last - schedule.first)
-    if schedule.code == EXPONENTIAL:
-        return schedule.last + (schedule.first - schedule.last) * 2.0 ** (-step / schedule.scale)
-    ratio = (1.0 + schedule.scale) / (max(1, visits) + schedule.scale)
-    if schedule.omega != 1.0:
-        ratio = math.exp(schedule.omega * math.log(ratio))
-    return max(schedule.last, schedule.first * ratio)
+DIVERGED = -1
+"""In place of a context: exit values are not finite."""
 
 
-@compiled
-def best(q: np.ndarray, row: int, count: int) -> float:
-    """Greatest value of a row."""
-    value = q[row]
-    for i in range(row + 1, row + count):
-        if q[i] > value:
-            value = q[i]
-    return value
+@inner
+def scheduled(numbers: np.ndarray, at: int, step: int, visits: int) -> float:
+    """Value of the schedule whose numbers begin there, at a step and a number of visits."""
+    code, first, last, scale = int(numbers[at]), numbers[at + 1], numbers[at + 2], numbers[at + 3]
+    if code == CONSTANT:
+        return first
+    if code == LINEAR:
+        share = step / scale if step < scale else 1.0
+        return first + share * (last - first)
+    if code == EXPONENTIAL:
+        return last + (first - last) * 2.0 ** (-step / scale)
+    ratio = (1.0 + scale) / ((visits if visits > 1 else 1) + scale)
+    omega = numbers[at + 4]
+    if omega != 1.0:
+        ratio = math.exp(omega * math.log(ratio))
+    value = first * ratio
+    return value if value > last else last
 
 
-@compiled
-def greedy(q: np.ndarray, row: int, count: int) -> int:
-    """First action of greatest value."""
-    action = 0
+@inner
+def choose(h: np.ndarray, row: int, count: int, step: int) -> int:
+    """An action of a row of q: any with the exploration rate, else a best one, ties at random."""
+    if count == 1:
+        return 0
+    numbers, random, q = floats(h, NUMBERS), words(h, RANDOM), floats(h, Q)
+    rate = numbers[EXPLORATION + 1]
+    if numbers[EXPLORATION] != CONSTANT:
+        visits, seen = longs(h, VISITS), np.int64(1)
+        for i in range(row, row + count):
+            seen += visits[i]
+        rate = scheduled(numbers, EXPLORATION, step, seen)
+    if next_float(random) < rate:
+        return next_below(random, count)
+    action, ties = np.int64(0), np.int64(1)
     for i in range(1, count):
+        if q[row + i] > q[row + action]:
+            action, ties = np.int64(i), np.int64(1)
+        elif q[row + i] == q[row + action]:
+            ties += 1
+    return action if ties == 1 else _tied(q, row, action, next_below(random, ties))
+
+
+@inner
+def _tied(q: np.ndarray, row: int, action: int, number: int) -> int:
+    """The action of a number, counted from 0, among those with the value of a first one."""
+    value = q[row + action]
+    while number > 0:
+        action += 1
+        if q[row + action] == value:
+            number -= 1
+    return action
+
+
+@inner
+def greedy(h: np.ndarray, context: int, vertex: int) -> int:
+    """First action of greatest value; 0 where nothing is known. Nothing is changed."""
+    row = row_of(h, context, vertex) if context >= 0 else np.int64(-1)
+    if row < 0:
+        return 0
+    q, action = floats(h, Q), 0
+    for i in range(1, vertex_records(h, VERTICES)[vertex].count):
         if q[row + i] > q[row + action]:
             action = i
     return action
 
 
-@compiled
-def choose(q: np.ndarray, row: int, count: int, exploration: float, random: np.ndarray) -> int:
-    """An action of a row: greedy, or with the probability given any; one action needs no draw."""
-    if count == 1:
-        return 0
-    if next_float(random) < exploration:
-        return next_below(random, count)
-    return greedy(q, row, count)
+@inner
+def normalise(h: np.ndarray, kind: int) -> float:
+    """Round the exit values in the vector, relative to m, which is returned.
 
-
-@compiled
-def exploration(rate: Schedule, visits: np.ndarray, row: int, count: int, step: int) -> float:
-    """Probability to explore at a row of so many actions; n counts all its visits, and this one."""
-    if count == 1 or rate.code == CONSTANT:
-        return rate.first
-    seen = 1
-    for i in range(row, row + count):
-        seen += visits[i]
-    return scheduled(rate, step, seen)
-
-
-@compiled
-def normalise(vector: np.ndarray, count: int, quantum: float, grain: int) -> float:
-    """Make exit values relative to their minimum and round them; returns the minimum, exactly.
-
-    The step of rounding is the quantum, doubled until the greatest value is at most ``grain`` steps
-    (if that is not 0): small values are told apart finely, large ones coarsely.
+    The step of rounding is the quantum, doubled until the values span at most ``grain`` steps (if
+    that is not 0): small differences are told apart finely, large ones coarsely. Values that are
+    not shifted may also be a long way from 0; there the step is at least 1/grain² of them.
     """
-    least = greatest = vector[0]
-    if count == 1:
-        vector[0] = 0.0
-        return least
-    for i in range(1, count):
-        least, greatest = min(least, vector[i]), max(greatest, vector[i])
-    if grain > 0 and quantum > 0.0:
-        while grain * quantum < greatest - least < np.inf:
+    vector, numbers, count = floats(h, VECTOR), floats(h, NUMBERS), longs(h, N_EXITS)[kind]
+    quantum, grain, shifted = numbers[QUANTUM], numbers[GRAIN], numbers[GAMMA] == 1.0
+    least, greatest, size = np.inf, -np.inf, 0.0
+    if count == 0:
+        return 0.0
+    for i in range(count):
+        least = vector[i] if vector[i] < least else least
+        greatest = vector[i] if vector[i] > greatest else greatest
+        size += abs(vector[i])
+    off = least if shifted else 0.0
+    if grain > 0.0 and quantum > 0.0:
+        span = greatest - least
+        if not shifted:
+            far = (greatest if greatest > -least else -least) / grain
+            span = far if far > span else span
+        while grain * quantum < span < np.inf:
             quantum *= 2.0
     for i in range(count):
-        vector[i] -= least
+        vector[i] -= off
         if quantum > 0.0:
-            vector[i] = np.rint(vector[i] / quantum) * quantum
-    return least
+            # Adding 0 turns -0 into 0, which has other bits.
+            vector[i] = np.rint(vector[i] / quantum) * quantum + 0.0
+    return off if np.isfinite(size) else np.nan
 
 
-@compiled
-def target(move: int, reward: float, ahead: float, other: float) -> float:
-    """The three cases.
+@inner
+def exit_values(h: np.ndarray, context: int, box: int) -> float:
+    """Put what each exit of a box is worth to the caller into the vector, normalised; returns m."""
+    called, vector, ports = box_records(h, BOXES)[box], floats(h, VECTOR), ints(h, PORTS)
+    kind, port = np.int64(called.kind), np.int64(called.port)
+    for k in range(longs(h, N_EXITS)[kind]):
+        vector[k] = best_at(h, context, np.int64(ports[port + k])) if context >= 0 else 0.0
+    return normalise(h, kind)
+
+
+@inner
+def entered_greedily(h: np.ndarray, context: int, box: int, entry: int) -> int:
+    """Context that a greedy run enters by a box; -1 for one that was never met."""
+    exit_values(h, context, box)
+    kind = np.int64(box_records(h, BOXES)[box].kind)
+    found = find(h, kind)
+    if found < 0 and floats(h, NUMBERS)[INHERIT] > 0.0:
+        found = nearest(h, kind, entry)
+    return found
+
+
+@inner
+def learn_from(
+    h: np.ndarray, context: int, pair: int, box: int, landing: int, reward: float, step: int
+) -> int:
+    """Learn from a step, and again from steps drawn from the log, with the Q-values of today.
 
     Args:
-        move: STEP, CALLS or EXITS.
+        h: The header of a store.
+        context: The context in which the action was taken.
+        pair: Entry of q of the vertex and the action.
+        box: The box that was entered, or STEPPED, or LEFT: then the reward is the whole target.
+        landing: Vertex that the step led to.
         reward: Reward of the step.
-        ahead: Greatest Q-value where the step landed.
-        other: With a call the minimum m that was taken off v'; with an exit its worth v[k].
+        step: Steps of the run so far.
+
+    Returns:
+        The context of a call, made if it is new; else the context given; DIVERGED if exit values
+        are not finite.
     """
-    if move == CALLS:
-        return reward + ahead + other
-    if move == EXITS:
-        return reward + other
-    return reward + ahead
+    numbers, q, visits = floats(h, NUMBERS), floats(h, Q), longs(h, VISITS)
+    log, place = logged_steps(h, LOG), longs(h, PLACE)
+    gamma, replay, entered = numbers[GAMMA], int(numbers[REPLAY]), context
+    for repeat in range(replay + 1):
+        if repeat > 0:
+            kept = place[LOGGED] if place[LOGGED] < len(log) else len(log)
+            old = log[next_below(words(h, RANDOM), kept)]
+            pair, context, box = np.int64(old.pair), np.int64(old.context), np.int64(old.box)
+            landing, reward = np.int64(old.landing), old.reward
+        goal = reward
+        if box == STEPPED:
+            goal += gamma * best_at(h, context, landing)
+        elif box >= 0:
+            off = exit_values(h, context, box)
+            kind = np.int64(box_records(h, BOXES)[box].kind)
+            callee = find(h, kind)
+            if repeat == 0:
+                if np.isnan(off):
+                    return DIVERGED
+                if callee < 0:
+                    callee = create(h, kind, landing)
+                make_row(h, callee, landing)
+                entered, floats(h, SUMS)[OFFSET] = callee, off
+            elif callee < 0 or row_of(h, callee, landing) < 0:
+                continue
+            goal = goal + gamma * best_at(h, callee, landing) + off
+        visits[pair] += 1
+        q[pair] += scheduled(numbers, STEP_SIZE, step, visits[pair]) * (goal - q[pair])
+        if repeat == 0 and replay > 0:
+            entry = log[place[LOGGED] % len(log)]
+            entry.reward, entry.pair, entry.context = reward, pair, context
+            entry.landing, entry.box = landing, box
+            place[LOGGED] += 1
+    return entered
 
 
 @compiled
-def improve(
-    q: np.ndarray, visits: np.ndarray, pair: int, goal: float, step_size: Schedule, step: int
-) -> None:
-    """Count a visit of a pair and move its value towards the target."""
-    visits[pair] += 1
-    q[pair] += scheduled(step_size, step, visits[pair]) * (goal - q[pair])
+def greedy_action(h: np.ndarray, context: int, vertex: int) -> int:
+    """First action of greatest value, counted among those of the vertex."""
+    return greedy(h, context, vertex)
+
+
+@compiled
+def greedy_call(h: np.ndarray, context: int, box: int, entry: int) -> int:
+    """Context that a greedy run enters by a box; -1 for one that was never met."""
+    return entered_greedily(h, context, box, entry)
+
+
+@compiled
+def context_of(h: np.ndarray, kind: int, make: bool) -> int:
+    """Context of the exit values in the vector, normalised; made if asked for, else -1 if new."""
+    normalise(h, kind)
+    found = find(h, kind)
+    return create(h, kind, np.int64(-1)) if found < 0 and make else found

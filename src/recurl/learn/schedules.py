@@ -46,7 +46,8 @@ class Schedule(NamedTuple):
         """Value at a step of the run, for the so-many-th visit."""
         from recurl.learn.rule_kernel import scheduled
 
-        return float(scheduled(self, step, visits))
+        # Kernels need no compiling to be read in Python.
+        return float(scheduled.py_func(np.array(self), 0, step, visits))  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         if self.code == CONSTANT:

@@ -12,8 +12,10 @@ import msgspec
 import numpy as np
 
 from recurl.errors import UnknownNameError, UnknownSettingError
-from recurl.learn.looks import OBSERVATIONS
 from recurl.learn.schedules import Schedule, as_schedule, constant, harmonic
+
+OBSERVATIONS = ("index", "features")
+"""How the vertices of a model may be told apart."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,6 +31,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         grain: Most steps of rounding from the worst exit to the best: the step is the quantum,
             doubled until no more are needed; 0 for any number.
         initial_value: Q-value of pairs never tried; above the true values it is optimistic.
+        gamma: Discount: what follows a step counts this much. Below 1, exit values are not taken
+            relative to the worst exit: a constant that is promised later is worth less.
         episode_limit: Steps after which an episode is cut, or None.
         seed: Seed of all randomness.
         replay: How many of the last 131,072 steps, drawn at random, are learned from again after
@@ -47,6 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     grain: int = 0
     observation: str = "index"
     initial_value: float = 0.0
+    gamma: float = 1.0
     episode_limit: int | None = None
     seed: int = 0
     replay: int = 0
@@ -62,6 +67,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         demand_whole(self, 0, "seed", "grain", "replay", "inherit", "evaluate_every")
         demand_whole(self, 1, "evaluate_episodes", "episode_limit", "evaluate_limit", "memory")
         demand(0 <= self.quantum < math.inf, "quantum", "at least 0 and finite", self.quantum)
+        demand(0 < self.gamma <= 1, "gamma", "in (0, 1]", self.gamma)
         value = self.initial_value
         demand(math.isfinite(value), "initial_value", "a finite number", value)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from recurl.learn.curve import Curve
 from recurl.learn.engine import ModelEngine
-from recurl.learn.foreign import ForeignEngine
+from recurl.learn.env_engine import EnvEngine
 from recurl.learn.learner import Learner, require_env
 from recurl.learn.schedules import Schedule
 from recurl.learn.settings import DEFAULT_PRESET, Settings, make_settings, with_defaults
@@ -40,6 +40,7 @@ class TabularLearner(Learner):
         grain: int | None = None,
         observation: str | None = None,
         initial_value: float | None = None,
+        gamma: float | None = None,
         episode_limit: int | None = None,
         seed: int = 0,
         replay: int | None = None,
@@ -62,12 +63,12 @@ class TabularLearner(Learner):
         evaluation_env: gym.Env[Any, Any] | None = None,
     ) -> None:
         self.settings, self.curve = settings, Curve()
-        self.engine: ModelEngine | ForeignEngine
+        self.engine: ModelEngine | EnvEngine
         if isinstance(model_or_env, RMDP):
             self.engine = ModelEngine(model_or_env, settings, self.flat)
         else:
             require_env(model_or_env, type(self).__name__)
-            self.engine = ForeignEngine(
+            self.engine = EnvEngine(
                 model_or_env, settings, self.flat, evaluation_env=evaluation_env
             )
 
@@ -79,7 +80,7 @@ class TabularLearner(Learner):
             visits: How often the values count as visited, for step sizes that fall with visits;
                 values of another run count as often as they were visited, up to this number.
         """
-        from recurl.learn.warm import start_from_solution, start_from_table
+        from recurl.learn.warm_start import start_from_solution, start_from_table
 
         engine = self._model_engine("a warm start")
         if self.steps:
@@ -105,10 +106,8 @@ class TabularLearner(Learner):
         engine = self._model_engine("Q-values by name")
         number = engine.model.find(vertex)
         component = 0 if self.flat else int(engine.model.tables.vertex_component[number])
-        vector = np.zeros(engine.model.tables.max_exits)
-        if exit_values is not None:
-            vector[: len(exit_values)] = exit_values
-        context = engine.table.find(component, vector, engine.rule.quantum, engine.rule.grain)
+        values = np.zeros(0) if exit_values is None else np.asarray(exit_values)
+        context = engine.store.find(component, values)
         return engine.q_values(number, context).copy() if context >= 0 else None
 
     def _model_engine(self, what: str) -> ModelEngine:
@@ -154,6 +153,8 @@ class RecursiveQLearning(TabularLearner):
         observation: How vertices of a model are told apart: by ``"index"``, or by ``"features"``:
             vertices with the same features and actions share their values.
         initial_value: Q-value of pairs never tried; above the true values it is optimistic.
+        gamma: Discount: what follows a step counts this much. Below 1, the targets hold
+            ``gamma max Q`` and ``gamma v[k]``, and exit values are not shifted: m is 0.
         episode_limit: Steps after which an episode is cut.
         seed: Seed of all randomness; the same seed gives the same run to the bit.
         replay: How many earlier steps, drawn at random, are learned from again after each step.
@@ -180,7 +181,7 @@ class RecursiveQLearning(TabularLearner):
 class QLearning(TabularLearner):
     """Flat Q-learning, the baseline: calls and returns are ordinary steps, contexts are ignored.
 
-    One row of Q-values per vertex, discount 1. As what follows a return depends on the stack, which
+    One row of Q-values per vertex. As what follows a return depends on the stack, which
     it does not see, it fails where the stack matters. Takes what `RecursiveQLearning` takes;
     ``quantum`` and ``inherit`` mean nothing here.
 

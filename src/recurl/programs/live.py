@@ -18,15 +18,14 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from recurl.errors import LimitError, ProtocolError, RecurlError
-from recurl.learn import foreign_kernel as k
-from recurl.learn.foreign import ForeignEngine
+from recurl.errors import LimitError, RecurlError
+from recurl.learn.env_engine import EnvEngine
+from recurl.learn.loop_kernel import BEGIN
 from recurl.model.numbers import exact
 from recurl.model.tables import CALLS, EXITS, STEP
 from recurl.programs.language import attempt, running
 
 if TYPE_CHECKING:
-    from recurl.learn.foreign_table import ForeignTable
     from recurl.learn.tabular import TabularLearner
     from recurl.model.spec import Number
     from recurl.programs.decorator import Program
@@ -66,11 +65,10 @@ class Live:
     """
 
     def __init__(self, program: Program, learner: TabularLearner) -> None:
-        if not isinstance(learner.engine, ForeignEngine):
+        if not isinstance(learner.engine, EnvEngine):
             raise RecurlError("a live program needs a learner on LiveWorld(), not on a model")
         self.program, self.learner = program, learner
         self._engine = learner.engine
-        self._table: ForeignTable = learner.engine.table
         self._vertices: dict[Any, int] = {}
         self._boxes: dict[Any, tuple[int, list[int]]] = {}
         self._options: dict[Any, tuple[Any, ...]] = {}
@@ -80,7 +78,7 @@ class Live:
         self._reset()
 
     def _reset(self) -> None:
-        self._move, self._which, self._paid = k.BEGIN, 0, 0.0
+        self._move, self._which, self._paid = BEGIN, 0, 0.0
         self._frames: list[Program] = [self.program]
         self._outcome: list[str] = [""]
         self._contexts = [0]
@@ -99,10 +97,10 @@ class Live:
         with running(self):
             result = self.program.function(*arguments, **named)
         if learning:
-            if self._move != k.BEGIN:
+            if self._move != BEGIN:
                 self._settle(self.program)
-                self._step(0, EXITS, -1)
-            self._engine.episodes += 1
+                self._engine.tell(0, EXITS, -1, self._paid)
+            self._engine.count_episode(self.total)
         return result
 
     def choices(self) -> dict[tuple[str, int], dict[Any, Any]]:
@@ -113,8 +111,8 @@ class Live:
         found: dict[tuple[str, int], dict[Any, Any]] = {}
         for place, options in self._options.items():
             code, at, seen, *_ = place
-            action = k.greedy_action(self._table.header, 0, self._vertices[place])
-            found.setdefault((code.co_name, _line(code, at)), {})[seen] = options[int(action)]
+            action = self._engine.greedy_action(0, self._vertices[place])
+            found.setdefault((code.co_name, _line(code, at)), {})[seen] = options[action]
         return found
 
     # Requests of programs
@@ -185,33 +183,20 @@ class Live:
     def _land(self, vertex: int) -> int:
         """Report a step that led to a vertex; returns the action there."""
         if self._learning:
-            action = self._step(vertex, self._move, self._which)
+            action = self._engine.tell(vertex, self._move, self._which, self._paid)
         else:
             action = self._follow(vertex)
         self._move, self._which, self._paid = STEP, 0, 0.0
         return action
 
-    def _step(self, vertex: int, move: int, which: int) -> int:
-        action = k.foreign_step(self._table.header, vertex, move, which, self._paid)
-        while action == k.FULL:
-            self._table.grow()
-            action = k.foreign_step(self._table.header, vertex, move, which, self._paid)
-        if action == k.DIVERGED:
-            raise LimitError("the Q-values are no longer finite: does every episode end?")
-        if action == k.LOST:
-            raise ProtocolError("a call returned that was never made")
-        return int(action)
-
     def _follow(self, vertex: int) -> int:
         """The greedy action; calls and returns move the stack of contexts."""
-        header = self._table.header
         if self._move == CALLS and not self._engine.flat:
-            self._contexts.append(
-                int(k.greedy_call(header, self._contexts[-1], self._which, vertex))
-            )
+            entered = self._engine.greedy_call(self._contexts[-1], self._which, vertex)
+            self._contexts.append(entered)
         elif self._move == EXITS and not self._engine.flat:
             self._contexts.pop()
-        return int(k.greedy_action(header, self._contexts[-1], vertex))
+        return self._engine.greedy_action(self._contexts[-1], vertex)
 
     # Names and numbers
 
@@ -227,7 +212,7 @@ class Live:
             raise LimitError(f"{name}: {actions} options; a live choice has at most {MOST_OPTIONS}")
         mask = np.zeros(MOST_OPTIONS, np.int8)
         mask[:actions] = 1
-        vertex = self._vertices[place] = self._table.visit(name, mask)
+        vertex = self._vertices[place] = self._engine.numbering.visit(name, mask)
         return vertex
 
     def _forced(self, place: tuple[Any, ...]) -> int:
@@ -241,7 +226,7 @@ class Live:
     def _new_box(self, place: tuple[Any, ...], program: Program) -> tuple[int, list[int]]:
         names = [f"after {self._name(place)} {i}" for i in range(program.n_exits)]
         ports = [self._new_vertex((place, program, i), name, 1) for i, name in enumerate(names)]
-        box = self._boxes[place, program] = self._table.box(names), ports
+        box = self._boxes[place, program] = self._engine.numbering.box(names), ports
         return box
 
 

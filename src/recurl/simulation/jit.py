@@ -7,25 +7,25 @@ from typing import Any, TypeVar
 
 import numba
 
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+BARE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
     """Compile a function that Python calls, without reference counting.
 
-    Kernels read arrays out of named tuples at every step. Counting references there costs ten times
-    the step itself, for nothing: the caller holds the tuples. In return, kernels must not allocate
-    arrays nor return them.
+    Kernels read arrays at every step. Counting references there costs ten times the step itself,
+    for nothing: the caller holds the arrays. In return, kernels must not allocate arrays nor return
+    them.
     """
-    made: Function = numba.njit(**OPTIONS)(function)
+    made: Function = numba.njit(cache=True, **OPTIONS)(function)
     return made
 
 
 def inner(function: Function) -> Function:
-    """Compile a function that only kernels call: without the code that Python would need."""
-    bare: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    made: Function = numba.njit(**OPTIONS, **bare)(function)
+    """Compile a function that only kernels call: they are cached with it, and Python needs none."""
+    made: Function = numba.njit(**BARE, **OPTIONS)(function)
     return made
 
 

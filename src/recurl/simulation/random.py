@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from recurl.simulation.jit import inlined
+from recurl.simulation.jit import inlined, inner
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -34,7 +34,7 @@ def next_word(state: np.ndarray) -> np.uint64:
     return result
 
 
-@inlined
+@inner
 def next_float(state: np.ndarray) -> float:
     """A random float in [0, 1)."""
     return float(next_word(state) >> np.uint64(11)) * _UNIT

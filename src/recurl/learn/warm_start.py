@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.errors import LimitError
-from recurl.learn.rule_kernel import normalise
 
 if TYPE_CHECKING:
     from recurl.learn.engine import ModelEngine
@@ -22,8 +21,8 @@ def start_from_table(engine: ModelEngine, other: ModelEngine, visits: int) -> No
     """Take over contexts and Q-values; visits are counted up to a number."""
     if other.model != engine.model or other.flat != engine.flat:
         raise ValueError("a warm start needs a run of the same algorithm on the same model")
-    t = other.table
-    engine.table.fill(t.component, t.values, t.q, np.minimum(t.visits, visits))
+    known = other.store
+    engine.store.fill(known.kind, known.values, known.q, np.minimum(known.visits, visits))
 
 
 def start_from_solution(engine: ModelEngine, solution: Solution, visits: int) -> None:
@@ -38,7 +37,7 @@ def start_from_solution(engine: ModelEngine, solution: Solution, visits: int) ->
         raise ValueError("a warm start needs the greatest total reward, not another question")
     bounds = _Bounds(engine, solution)
     filled = 0
-    while filled < min(engine.table.n_contexts, MOST_CONTEXTS):
+    while filled < min(engine.store.n_contexts, MOST_CONTEXTS):
         bounds.fill(filled, visits)
         _meet_callees(engine, filled)
         filled += 1
@@ -70,31 +69,28 @@ class _Bounds:
 
     def fill(self, context: int, visits: int) -> None:
         """Set the Q-values of a context."""
-        t, table = self.engine.model.tables, self.engine.table
-        component = int(table.component[context])
-        bound = self.at(component, table.exit_values(context))
+        t, store = self.engine.model.tables, self.engine.store
+        component = int(store.kind[context])
+        bound = self.at(component, store.exit_values(context))
         begin, end = (int(a) for a in t.action_start[t.component_start[component : component + 2]])
         first, last = int(t.transition_start[begin]), int(t.transition_start[end])
         ahead = bound[t.target[first:last] - t.component_start[component]]
         worth = t.prob[first:last] * (t.reward[first:last] + ahead)
-        place = int(table.contexts.block[context])
+        place = int(store.arrays["block"][context])
         rows = t.transition_start[begin:end] - first
-        table.contexts.q[place + begin : place + end] = np.add.reduceat(worth, rows)
-        table.contexts.visits[place + begin : place + end] = visits
+        store.arrays["q"][place + begin : place + end] = np.add.reduceat(worth, rows)
+        store.arrays["visits"][place + begin : place + end] = visits
 
 
 def _meet_callees(engine: ModelEngine, context: int) -> None:
     """Make the contexts that the boxes of a context call."""
-    t, table = engine.model.tables, engine.table
-    component = int(table.component[context])
+    t, store = engine.model.tables, engine.store
+    component = int(store.kind[context])
     for box in np.flatnonzero(t.box_owner == component).tolist():
         callee, first = int(t.box_component[box]), int(t.box_return[box])
-        vector = np.zeros(t.max_exits)
-        for k in range(int(t.n_exits[callee])):
-            vector[k] = engine.q_values(first + k, context).max()
-        normalise(vector, int(t.n_exits[callee]), engine.rule.quantum, engine.rule.grain)
+        ports = range(first, first + int(t.n_exits[callee]))
+        worth = np.array([engine.q_values(port, context).max() for port in ports])
         try:
-            table.make_room()
+            store.intern(callee, worth)
         except LimitError:
             return
-        table.intern(callee, vector)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -22,20 +21,37 @@ from recurl.env.protocol import (
     not_announced,
 )
 from recurl.errors import LimitError, ProtocolError
-from recurl.learn import foreign_kernel as k
-from recurl.learn.foreign_table import ForeignTable
+from recurl.learn import loop_kernel as loop
+from recurl.learn import store_kernel as k
 from recurl.learn.greedy_episodes import another, play
+from recurl.learn.numbering import Numbering
+from recurl.learn.rule_kernel import greedy_action as kernel_action
+from recurl.learn.rule_kernel import greedy_call as kernel_call
 from recurl.learn.settings import Settings
+from recurl.learn.store import ContextStore
 from recurl.model.tables import CALLS, EXITS, STEP, Floats
-from recurl.simulation.random import new_stream
+
+WIDTH = 8
+"""Exits that a new store is made for; it is widened when a call has more."""
 
 
-class ForeignEngine:
+def env_store(settings: Settings, flat: bool, random: np.ndarray | None = None) -> ContextStore:
+    """An empty store for an environment, of which nothing is known yet."""
+    subject = {
+        "vertices": np.zeros(64, k.VERTEX_RECORD),
+        "boxes": np.zeros(64, k.BOX_RECORD),
+        "ports": np.zeros(64, np.int32),
+        "n_exits": np.arange(WIDTH + 1),
+    }
+    return ContextStore(settings, flat, subject, random=random)
+
+
+class EnvEngine:
     """A learner's work on an environment.
 
     Args:
         env: The environment; its actions are `Discrete`.
-        settings: What the learner was told.
+        settings: The settings of the learner.
         flat: Take calls and returns for ordinary steps.
         evaluation_env: A second environment for tests; made from ``env.spec`` if it is None.
         random: State of the random generator; a fresh stream of the seed if it is None.
@@ -60,18 +76,15 @@ class ForeignEngine:
         self.env, self.settings, self.flat = env, settings, flat
         self.view: View | None = None if flat else exits_view(env)
         self._evaluation_env = evaluation_env
-        self.table = ForeignTable(
-            env.observation_space,
-            env.action_space,
-            settings,
-            flat=flat,
-            random=new_stream(settings.seed) if random is None else random,
+        self.store = env_store(settings, flat, random)
+        inherit = settings.inherit > 0
+        self.numbering = Numbering(
+            env.observation_space, env.action_space, self.store, inherit=inherit
         )
-        self.episodes = self.cut = 0
         self._pending: int | None = None
         # Of each call that has not returned: vertices and observations after its exits.
         self._calls: list[tuple[list[int], Sequence[Any]]] = []
-        self._length, self._return, self._ended, self._returns = 0, 0.0, 0, 0.0
+        self._length, self._return = 0, 0.0
         self._silent = False
 
     @property
@@ -82,7 +95,7 @@ class ForeignEngine:
     @property
     def steps(self) -> int:
         """Steps taken so far."""
-        return self.table.steps
+        return self.store.steps
 
     def advance(self, steps: int) -> None:
         """Take steps, learning.
@@ -97,12 +110,13 @@ class ForeignEngine:
             # Where the environment stands is not known: the next step begins an episode.
             self._pending = None
             raise ProtocolError(f"step {self.steps}: {error}") from None
-        if self._silent and not self.table.boxes:
+        if self._silent and not self.numbering.boxes:
             self._silent = False
             warnings.warn(SILENT, stacklevel=2)
 
     def _advance(self, steps: int) -> None:
         step, limit = self.env.step, self.settings.episode_limit or -1
+        visit = self.numbering.visit
         for _ in range(steps):
             if self._pending is None:
                 self._begin()
@@ -118,9 +132,9 @@ class ForeignEngine:
                 self._act(0, EXITS, -1, reward)
                 self._finish(cut=False)
                 continue
-            vertex = self.table.visit(observation, info.get("action_mask"))
+            vertex = visit(observation, info.get("action_mask"))
             event = None if self.flat else info.get("event")
-            cut = k.CUT if truncated or self._length == limit else 0
+            cut = loop.CUT if truncated or self._length == limit else 0
             if event is None:
                 self._act(vertex, STEP + cut, 0, reward)
             elif event == "call":
@@ -139,8 +153,8 @@ class ForeignEngine:
             exits = announced_exits(info)
         if self.view is not None:
             exits = self.view(exits)
-        box = self.table.box(exits)
-        self._calls.append((self.table.box_vertices[box], exits))
+        box = self.numbering.box(exits)
+        self._calls.append((self.numbering.box_vertices[box], exits))
         return box
 
     def _returned(self, info: dict[str, Any], vertex: int, observation: Any) -> int:
@@ -162,23 +176,51 @@ class ForeignEngine:
         self._calls.clear()
         if first:
             self._silent = not self.flat and "event" not in info
-        self._act(self.table.visit(observation, info.get("action_mask")), k.BEGIN, 0, 0.0)
+        self._act(self.numbering.visit(observation, info.get("action_mask")), loop.BEGIN, 0, 0.0)
 
     def _act(self, vertex: int, move: int, which: int, reward: float) -> None:
-        action = k.foreign_step(self.table.header, vertex, move, which, reward)
-        while action == k.FULL:
-            self.table.grow()
-            action = k.foreign_step(self.table.header, vertex, move, which, reward)
-        if action == k.DIVERGED:
+        action = loop.env_step(self.store.header, vertex, move, which, reward)
+        if action < 0:
+            action = self.tell(vertex, move, which, reward)
+        self._pending = None if which < 0 else self.numbering.actions[vertex][action]
+
+    def tell(self, vertex: int, move: int, which: int, reward: float) -> int:
+        """Learn from a step, with room for it; returns the next action. See `loop_kernel.env_step`.
+
+        Raises:
+            LimitError: Memory is full, or values are not finite.
+            ProtocolError: A call returned that was never made.
+        """
+        action = loop.env_step(self.store.header, vertex, move, which, reward)
+        while action == loop.FULL:
+            self.store.grow()
+            action = loop.env_step(self.store.header, vertex, move, which, reward)
+        if action == loop.NOT_A_NUMBER:
             raise LimitError("the Q-values are no longer finite: does every episode end?")
-        self._pending = None if which < 0 else self.table.actions[vertex][action]
+        if action == loop.LOST:
+            raise ProtocolError(NO_CALL)
+        return int(action)
 
     def _finish(self, cut: bool) -> None:
-        self.episodes += 1
-        self.cut += cut
-        self._ended += 1
-        self._returns += self._return
+        self.count_episode(self._return, cut=cut)
         self._pending = None
+
+    def count_episode(self, total: float, *, cut: bool = False) -> None:
+        """Count an episode that ended, or was cut, with a return."""
+        place = self.store.arrays["place"]
+        place[k.EPISODES] += 1
+        place[k.CUTS] += cut
+        self.store.arrays["sums"][k.RETURNS] += total
+
+    @property
+    def episodes(self) -> int:
+        """Episodes ended so far, those cut included."""
+        return int(self.store.arrays["place"][k.EPISODES])
+
+    @property
+    def cut(self) -> int:
+        """Episodes that were cut."""
+        return int(self.store.arrays["place"][k.CUTS])
 
     @property
     def start(self) -> int:
@@ -188,31 +230,31 @@ class ForeignEngine:
     @property
     def tally(self) -> tuple[int, float]:
         """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
-        return self._ended, self._returns
+        return self.store.tally
 
     def training_mean(self) -> float:
         """Mean return of the episodes that ended since this was last asked; nan if none did."""
-        mean = self._returns / self._ended if self._ended else math.nan
-        self._returns, self._ended = 0.0, 0
-        return mean
+        return self.store.training_mean()
 
     def header_fields(self) -> dict[str, Any]:
         """What a checkpoint says in words."""
-        return {**self.table.header_fields(), "episodes": [self.episodes, self.cut]}
+        return self.numbering.header_fields()
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that a checkpoint must keep; steps that were logged for replay are not."""
-        return self.table.arrays()
+        """All that a checkpoint must keep."""
+        return self.store.saved()
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take over what a checkpoint kept; the next step begins an episode."""
-        self.table.restore(header, arrays)
-        self.episodes, self.cut = map(int, header["episodes"])
+        self.numbering.restore(header)
+        self.store.restore(arrays)
+        place = self.store.arrays["place"]
+        place[[k.CONTEXT, k.HEIGHT, k.PAIR]] = 0
 
     @property
     def n_contexts(self) -> int:
         """Contexts met so far."""
-        return self.table.n_contexts
+        return self.store.n_contexts
 
     def enter(self, context: int, exits: Sequence[Any], observation: Any) -> int:
         """Context that a greedy run enters by a call; -1 for one that was never met.
@@ -222,29 +264,37 @@ class ForeignEngine:
             exits: What the caller would observe after each exit.
             observation: What is observed first inside.
         """
-        vertex, box = self.table.vertex(observation), self.table.box(exits)
-        return int(k.greedy_call(self.table.header, context, box, vertex))
+        vertex, box = self.numbering.vertex(observation), self.numbering.box(exits)
+        return self.greedy_call(context, box, vertex)
+
+    def greedy_call(self, context: int, box: int, vertex: int) -> int:
+        """The same, by the numbers of the box and of the vertex."""
+        return int(kernel_call(self.store.header, context, box, vertex))
+
+    def greedy_action(self, context: int, vertex: int) -> int:
+        """Action of greatest value, counted among those of a vertex given by its number."""
+        return int(kernel_action(self.store.header, context, vertex))
 
     def greedy(self, context: int, observation: Any, mask: np.ndarray | None) -> int:
         """Action of greatest value; any that there is where nothing is known."""
         vertex = self._known(observation, mask)
         if vertex is None:
-            return self.table.first_number
-        return self.table.actions[vertex][int(k.greedy_action(self.table.header, context, vertex))]
+            return self.numbering.first_number
+        return self.numbering.actions[vertex][self.greedy_action(context, vertex)]
 
     def legal(self, observation: Any, mask: np.ndarray | None) -> list[int]:
         """Actions that there are."""
         vertex = self._known(observation, mask)
-        first = self.table.first_number
-        every = list(range(first, first + self.table.width))
-        return every if vertex is None else self.table.actions[vertex]
+        first = self.numbering.first_number
+        every = list(range(first, first + self.numbering.width))
+        return every if vertex is None else self.numbering.actions[vertex]
 
     def _known(self, observation: Any, mask: np.ndarray | None) -> int | None:
-        """Number of an observation; None for one never met, if no mask tells its actions."""
+        """Number of an observation; None for one never met, if no mask says its actions."""
         if mask is not None:
-            return self.table.visit(observation, mask)
-        number = self.table.find(observation)
-        return number if number is not None and self.table.actions[number] else None
+            return self.numbering.visit(observation, mask)
+        number = self.numbering.find(observation)
+        return number if number is not None and self.numbering.actions[number] else None
 
     def test(self, episodes: int, limit: int, stream: int) -> tuple[Floats, np.ndarray, np.ndarray]:
         """Returns, lengths and cuts of greedy episodes in the environment for tests."""

@@ -1,4 +1,4 @@
-"""The learning kernel, against the rule written out in plain Python."""
+"""The loops: against plain Python, against each other, and greedy runs of what is known."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from tests.learn.shared_env import SharedEnv
 
 import recurl
 from recurl.learn.engine import ModelEngine
+from recurl.learn.env_engine import EnvEngine
 from recurl.learn.settings import make_settings
 from recurl.model.tables import CALLS, EXITS, STEP
 from recurl.simulation.random import new_stream, next_below, next_float
@@ -47,23 +49,22 @@ def q_of(one: ModelEngine, vertex: str, context: int) -> list[float]:
 
 def test_the_rule_by_hand() -> None:
     one = engine(tree(), learning_rate=1.0, exploration=0.0)
-    one.advance(3)  # go, cheap, on: nothing is known of any exit, so B runs in context 1
-    assert one.table.exit_values(1).tolist() == [0.0, 0.0]
+    one.advance(3)  # go, either exit, on: nothing is known of any exit, so B runs in context 1
+    assert one.store.exit_values(1).tolist() == [0.0, 0.0]
     assert q_of(one, "A.in", 0) == [-1.0]
-    assert q_of(one, "B.in", 1) == [0.0, 0.0]
-    assert q_of(one, "A.b.low", 0) == [3.0]
-    one.advance(2)  # now low is worth 3 more than high: a new context, offset 0
-    assert one.table.exit_values(2).tolist() == [3.0, 0.0]
+    inside, ports = q_of(one, "B.in", 1), q_of(one, "A.b.low", 0) + q_of(one, "A.b.high", 0)
+    assert (inside, ports) in [([0.0, 0.0], [3.0, 0.0]), ([0.0, -2.0], [0.0, 10.0])]
+    one.advance(1)  # now one exit is worth more than the other: a new context, offset 0
+    assert one.store.exit_values(2).tolist() == ports
     assert q_of(one, "A.in", 0) == [-1.0]
-    assert q_of(one, "B.in", 2) == [3.0, 0.0]
-    assert (one.steps, one.episodes) == (5, 1)
+    assert (one.steps, one.episodes) == (4, 1)
 
 
 def test_it_finds_what_each_exit_is_worth() -> None:
     one = engine(tree(), learning_rate=1.0, exploration=0.5)
     one.advance(1000)
     context = one.n_contexts - 1
-    assert one.table.exit_values(context).tolist() == [0.0, 7.0]
+    assert one.store.exit_values(context).tolist() == [0.0, 7.0]
     assert q_of(one, "B.in", context) == [0.0, 5.0]
     assert q_of(one, "A.in", 0) == [-1 + 3 + 5]
 
@@ -71,15 +72,17 @@ def test_it_finds_what_each_exit_is_worth() -> None:
 def test_the_run_stops_between_steps_and_counts_them() -> None:
     one = engine(recurl.zoo.cloud(), episode_limit=20)
     one.advance(12_345)
-    assert one.steps == one.table.visits.sum() == 12_345
+    assert one.steps == one.store.visits.sum() == 12_345
     assert 0 < one.cut < one.episodes
 
 
 def test_sums_of_rewards_are_those_of_the_episodes() -> None:
-    """Without luck every episode of this policy pays -8."""
-    one = engine(recurl.zoo.cloud(), exploration=0.0, learning_rate=0.0)
-    one.advance(50)
-    assert one.training_mean() == -8.0
+    one = engine(tree(), exploration=0.0, learning_rate=0.0)
+    one.advance(300)
+    returns = one.training_mean() * one.episodes
+    low, high = (one.visits(one.model.find(f"A.b.{exit}"), 0) for exit in ("low", "high"))
+    assert low + high == one.episodes == 100
+    assert returns == pytest.approx(2 * low + 7 * high)
     assert np.isnan(one.training_mean())
 
 
@@ -88,9 +91,8 @@ def test_outcomes_are_as_frequent_as_the_model_says() -> None:
     one = engine(recurl.zoo.cloud(), exploration=1.0, learning_rate=0.0)
     one.advance(200_000)
     again = one.visits(one.model.find("S.b5.u4"), 1)
-    fast = one.table.contexts.visits[
-        one.table.contexts.block[1] + one.model.tables.action_start[one.model.find("S.u3")] + 1
-    ]
+    first = one.model.tables.action_start[one.model.find("S.u3")]
+    fast = one.store.visits[one.store.arrays["block"][1] + first + 1]
     assert again / fast == pytest.approx(0.4, abs=0.01)
 
 
@@ -139,7 +141,8 @@ class Plain:
             return 0
         if self.uniform() < self.s.exploration():
             return int(draw_below(self.random, len(row)))
-        return row.index(max(row))
+        ties = [action for action, value in enumerate(row) if value == max(row)]
+        return ties[0] if len(ties) == 1 else ties[int(draw_below(self.random, len(ties)))]
 
     def step(self) -> None:
         t, row = self.t, self.row(self.context, self.vertex)
@@ -187,3 +190,123 @@ class Plain:
         self.context = self.known((callee, values))
         self.vertex = landing
         return reward + max(self.row(self.context, landing)) + least, False
+
+
+def solved(name: str) -> ModelEngine:
+    """An engine whose store holds the values of the solution."""
+    model = recurl.zoo.make(name)
+    learner = recurl.RecursiveQLearning(model).warm_start(recurl.solve(model))
+    assert isinstance(learner.engine, ModelEngine)
+    return learner.engine
+
+
+def test_episodes_of_the_best_policy_earn_the_optimum() -> None:
+    returns, _, cut = solved("stack_matters").test(40_000, 1000, 1)
+    assert not cut.any()
+    # Returns lie in [0, 1]: five standard errors are below 0.0125.
+    assert returns.mean() == pytest.approx(43 / 55, abs=0.0125)
+
+
+def test_episodes_are_as_long_as_the_policy_says() -> None:
+    engine = solved("epidemic")
+    _, lengths, _ = engine.test(20_000, 100_000, 1)
+    learner = recurl.RecursiveQLearning(engine.model).warm_start(recurl.solve(engine.model))
+    expected = recurl.evaluate(learner.policy()).steps
+    assert lengths.mean() == pytest.approx(expected, abs=5 * lengths.std() / np.sqrt(20_000))
+
+
+def test_a_store_of_nothing_takes_the_first_action() -> None:
+    engine = ModelEngine(recurl.zoo.cloud(), make_settings("paper", {}), False)
+    returns, lengths, cut = engine.test(10, 100, 1)
+    assert set(returns) == {-8.0}
+    assert set(lengths) == {1}
+    assert not cut.any()
+
+
+def test_episodes_stop_at_the_limit() -> None:
+    engine = solved("countdown")
+    _, lengths, cut = engine.test(200, 5, 1)
+    assert lengths.max() == 5
+    assert (cut == (lengths == 5)).mean() > 0.9
+    assert cut.any()
+
+
+def test_streams_are_told_apart_and_repeat() -> None:
+    engine = solved("stack_matters")
+    first, again, other = (engine.test(50, 100, stream)[0] for stream in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+STEPS = 8000
+
+
+def both(
+    model: recurl.RMDP, flat: bool, coding: str = "index", **given: Any
+) -> tuple[ModelEngine, EnvEngine]:
+    settings = make_settings(
+        given.pop("preset", "paper"), {"episode_limit": 100, "seed": 3, **given}
+    )
+    kernel = ModelEngine(model, settings, flat)
+    kernel.advance(STEPS)
+    random = new_stream(3)
+    loop = EnvEngine(SharedEnv(model, random, coding), settings, flat, random=random)
+    loop.advance(STEPS)
+    return kernel, loop
+
+
+def compare(kernel: ModelEngine, loop: EnvEngine, vertex_of: dict[int, int]) -> int:
+    """Compares every row that both have; returns how many these are."""
+    t, n = kernel.model.tables, loop.store.arrays
+    compared = 0
+    for row in range(loop.store.n_rows):
+        number, context = int(n["row_vertex"][row]), int(n["row_context"][row])
+        values = loop.store.exit_values(context)
+        vertex = vertex_of[number]
+        component = 0 if kernel.flat else int(t.vertex_component[vertex])
+        found = kernel.store.find(component, values)
+        if found < 0:
+            continue
+        begin, width = n["row_begin"][row], n["vertices"]["count"][number]
+        first = kernel.store.arrays["block"][found] + t.action_start[vertex]
+        for name in ("q", "visits"):
+            own = kernel.store.arrays[name][first : first + width]
+            np.testing.assert_array_equal(own, n[name][begin : begin + width])
+        compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"learning_rate": 0.02, "exploration": recurl.schedules.power(0.5)},
+        {"preset": "swift", "inherit": 0},
+        {"initial_value": 5.0, "learning_rate": recurl.schedules.exponential(0.5, 1000, 0.1)},
+        {"gamma": 0.9, "grain": 32},
+    ],
+)
+@pytest.mark.parametrize("name", ["cloud", "gambler", "stack_matters", "spelunking", "and_or"])
+def test_kernel_and_loop_agree_to_the_bit(name: str, given: dict[str, Any], flat: bool) -> None:
+    kernel, loop = both(recurl.zoo.make(name), flat, **given)
+    assert (kernel.episodes, kernel.cut) == (loop.episodes, loop.cut)
+    vertex_of = {number: int(key) for key, number in loop.numbering.vertices.items()}  # type: ignore[call-overload]
+    assert compare(kernel, loop, vertex_of) == loop.store.n_rows
+    assert kernel.store.visits.sum() == loop.store.visits.sum()
+
+
+def test_contexts_inherit_in_environments_too() -> None:
+    """The same rule, up to which of equally near contexts is taken."""
+    _, loop = both(recurl.zoo.cloud(), False, preset="swift")
+    arrays, rows = loop.store.arrays, loop.store.n_rows
+    deep = np.flatnonzero(arrays["row_context"][:rows] > 0)
+    assert len(deep) > 50
+    assert (loop.store.visits[arrays["row_begin"][deep]] > 0).mean() > 0.9
+
+
+def test_observations_may_be_arrays() -> None:
+    kernel, loop = both(recurl.zoo.cloud(), False, coding="onehot")
+    keys = {np.eye(24)[v].tobytes(): v for v in range(24)}
+    vertex_of = {number: keys[key] for key, number in loop.numbering.vertices.items()}  # type: ignore[index]
+    assert compare(kernel, loop, vertex_of) == loop.store.n_rows

@@ -1,0 +1,177 @@
+"""Numbers for what an environment shows: its observations are vertices, its calls are boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from recurl.env.protocol import finite_observation
+from recurl.errors import ProtocolError
+from recurl.learn import store_kernel as k
+from recurl.learn.store import ContextStore
+
+
+def key_function(space: spaces.Space[Any]) -> Callable[[Any], Hashable]:
+    """What tells the observations of a space apart: numbers by value, arrays by their bytes."""
+    if isinstance(space, spaces.Discrete):
+        return int
+    if isinstance(space, spaces.Box | spaces.MultiBinary | spaces.MultiDiscrete):
+        return np.ndarray.tobytes
+    if isinstance(space, spaces.Tuple):
+        parts = [key_function(part) for part in space.spaces]
+        return lambda value: tuple(key(x) for key, x in zip(parts, value, strict=True))
+    if isinstance(space, spaces.Dict):
+        named = {name: key_function(part) for name, part in space.spaces.items()}
+        return lambda value: tuple(key(value[name]) for name, key in named.items())
+    if isinstance(space, spaces.Text):
+        return str
+    raise ProtocolError(f"a table cannot be indexed by observations of {space}")
+
+
+def encode_key(key: Hashable) -> Any:
+    """A key as JSON: numbers and text as they are, bytes as hexadecimal digits in a list."""
+    if isinstance(key, bytes):
+        return ["bytes", key.hex()]
+    if isinstance(key, tuple):
+        return ["tuple", *map(encode_key, key)]
+    return key
+
+
+def decode_key(value: Any) -> Hashable:
+    """The key that `encode_key` wrote."""
+    if not isinstance(value, list):
+        return value if isinstance(value, str) else int(value)
+    if value[0] == "bytes":
+        return bytes.fromhex(value[1])
+    return tuple(map(decode_key, value[1:]))
+
+
+class Numbering:
+    """Numbers for the observations and calls of an environment, in the order in which they are met.
+
+    Args:
+        observations: The observation space.
+        actions: The action space.
+        store: The store that is to know of them.
+        inherit: Whether new contexts inherit all rows of another one.
+    """
+
+    def __init__(
+        self,
+        observations: spaces.Space[Any],
+        actions: spaces.Discrete,
+        store: ContextStore,
+        *,
+        inherit: bool,
+    ) -> None:
+        self.spaces = f"{observations}, {actions}"
+        self.first_number, self.width = int(actions.start), int(actions.n)
+        self.key = key_function(observations)
+        self.vertices: dict[Hashable, int] = {}
+        self.boxes: dict[Hashable, int] = {}
+        self.box_vertices: list[list[int]] = []
+        self.actions: list[list[int]] = []
+        self.masks: list[bytes | str | None] = []
+        self._store, self._inherit = store, inherit
+        self._most_actions = 1
+
+    def vertex(self, observation: Any) -> int:
+        """Number of an observation, new if it was never met."""
+        key = self.key(observation)
+        number = self.vertices.get(key)
+        if number is None:
+            finite_observation(observation)
+            number = self._add_vertex(key)
+        return number
+
+    def _add_vertex(self, key: Hashable) -> int:
+        number = self.vertices[key] = len(self.actions)
+        self.actions.append([])
+        self.masks.append("unknown")
+        if number >= len(self._store.arrays["vertices"]):
+            self._store.lengthen("vertices", 2 * number)
+        return number
+
+    def find(self, observation: Any) -> int | None:
+        """Number of an observation; None if it was never met."""
+        return self.vertices.get(self.key(observation))
+
+    def visit(self, observation: Any, mask: np.ndarray | None) -> int:
+        """Number of an observation that the run stands at, its actions noted."""
+        number = self.vertices.get(self.key(observation))
+        text = None if mask is None else mask.tobytes()
+        if number is not None and self.masks[number] == text:
+            return number
+        number = self.vertex(observation)
+        if self.actions[number]:
+            raise ProtocolError(f"the action mask of observation {observation!r} has changed")
+        self._note_actions(number, mask)
+        self.masks[number] = text
+        return number
+
+    def _note_actions(self, number: int, mask: np.ndarray | None) -> None:
+        allowed = range(self.width) if mask is None else np.flatnonzero(mask).tolist()
+        if not len(allowed):
+            raise ProtocolError("info['action_mask'] leaves no action")
+        self.actions[number] = [self.first_number + a for a in allowed]
+        arrays = self._store.arrays
+        arrays["vertices"]["count"][number] = len(allowed)
+        self._most_actions = max(self._most_actions, len(allowed))
+        arrays["used"][k.MORE_ROWS] += self._inherit
+        arrays["used"][k.MORE_PAIRS] = arrays["used"][k.MORE_ROWS] * self._most_actions
+
+    def box(self, exits: Sequence[Any]) -> int:
+        """Number of a box, identified by the observations after its exits."""
+        key = tuple(map(self.key, exits))
+        number = self.boxes.get(key)
+        if number is None:
+            number = self._add_box(key, [self.vertex(observation) for observation in exits])
+        return number
+
+    def _add_box(self, key: Hashable, vertices: list[int]) -> int:
+        store, number = self._store, len(self.boxes)
+        begin = sum(map(len, self.box_vertices[-1:]))
+        if number:
+            begin += int(store.arrays["boxes"]["port"][number - 1])
+        if number >= len(store.arrays["boxes"]):
+            store.lengthen("boxes", 2 * number)
+        if begin + len(vertices) > len(store.arrays["ports"]):
+            store.lengthen("ports", 2 * (begin + len(vertices)))
+        store.widen(len(vertices))
+        store.arrays["ports"][begin : begin + len(vertices)] = vertices
+        store.arrays["boxes"][number] = begin, len(vertices)
+        self.boxes[key] = number
+        self.box_vertices.append(vertices)
+        return number
+
+    def header_fields(self) -> dict[str, Any]:
+        """The numbers as a checkpoint keeps them."""
+        return {
+            "subject": f"an environment with {self.spaces}",
+            "vertices": [encode_key(key) for key in self.vertices],
+            "actions": self.actions,
+            "boxes": self.box_vertices,
+            "masked": None not in self.masks,
+        }
+
+    def restore(self, header: dict[str, Any]) -> None:
+        """Take over the numbers that a checkpoint kept.
+
+        Raises:
+            ValueError: They do not fit together.
+        """
+        for text, actions in zip(header["vertices"], header["actions"], strict=True):
+            number = self._add_vertex(decode_key(text))
+            if actions:
+                mask = np.zeros(self.width, np.int8)
+                mask[np.array(actions) - self.first_number] = 1
+                self._note_actions(number, mask)
+                self.masks[number] = mask.tobytes() if header["masked"] else None
+        keys = list(self.vertices)
+        for exits in header["boxes"]:
+            if not exits or min(exits) < 0:
+                raise ValueError("a box leads nowhere")
+            self._add_box(tuple(keys[v] for v in exits), list(exits))
