@@ -90,7 +90,7 @@ def rule(
         push: Symbols that replace the top, topmost first, as a list or separated by spaces;
             ``"_"`` is the top itself. So ``"_"`` keeps the stack, ``"A _"`` pushes A, ``""`` pops.
         reward: Reward of the move.
-        choice: Name of an agent's choice. Rules whose guards overlap are told apart by it.
+        choice: Name of an agent's choice. Rules whose guards overlap are distinguished by it.
 
     Example:
         >>> str(rule("run", "a & !b", "run", push="A _"))

@@ -29,12 +29,12 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     A call announces what the caller would see after each exit. An exit is a state that the machine
     may be in after a pop, together with one of the `exits`, observations of the environment that
     stand for the places where pops happen. If the environment's observations are `Discrete`, all
-    of them are exits unless some are named. Others are told apart by the nearest exit: after a
+    of them are exits unless some are named. Others are assigned to the nearest exit: after a
     return the observation shows that exit, for one step, in place of the exact one, as the call
     announced it. So choose exits that lie where pops do happen.
 
     Where the run ends inside calls, each of them is left through its last exit, ``over``, one step
-    at a time: what is lost with the calls that are pending has to be told, too. These steps pay
+    at a time: what is lost with the calls that are pending has to be learned, too. These steps pay
     nothing, whatever the action.
 
     If the machine leaves choices to the agent, actions are numbered choice by choice, epsilon moves

@@ -115,7 +115,7 @@ class LabelledMDP:
         feature_names: Sequence[str] = (),
         limit: int = 1_000_000,
     ) -> LabelledMDP:
-        """The states that can be reached from the first ones, by functions of yours.
+        """The states that can be reached from the first ones, given by functions.
 
         Args:
             name: Name of the process.

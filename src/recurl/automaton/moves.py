@@ -1,4 +1,4 @@
-"""The effects of a machine, as numbers, for products and environments alike.
+"""The effects of a machine, as numbers, for products and for environments.
 
 A component of a product stands for a string of stack symbols that was pushed at once; while it
 runs, what is left of the string is part of its state, topmost symbol first. With g on top and w
@@ -8,7 +8,7 @@ below it in the string, a rule that replaces g by
 - one symbol h rewrites: the string becomes h w;
 - h1 ... hk calls the component of h1 ... h(k-1), and h(k) w is what is left here afterwards.
 
-A machine that pushes one symbol at a time so has one component per symbol.
+So a machine that pushes one symbol at a time has one component per symbol.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class ModelEnv(gym.Env[Any, Any]):
             ``"rgb_array"`` (`render` gives pixels: the grid, or the component drawn); all show the
             call stack.
         masked: What an action does that the vertex does not have: ``"wrap"`` counts on from its
-            first action again, so that agents that know no masks can train; ``"error"`` refuses.
+            first action again, so that agents without masks can train; ``"error"`` refuses.
 
     Example:
         >>> import recurl

@@ -1,7 +1,7 @@
 """Observation wrappers around a recursive environment, and what a call announces.
 
 A call announces observations (``info["exits"]``) as the environment itself makes them. A wrapper
-that changes observations leaves ``info`` alone, so whoever reads the announcement applies the same
+that changes observations leaves ``info`` alone, so readers of the announcement apply the same
 changes to it: `exits_view` finds them.
 
 A wrapper that itself gives ``info["exits"]`` as observations of its own says so by the class

@@ -12,7 +12,7 @@ An agent that ignores it sees an ordinary environment.
   never. Every action exists where there is none.
 - ``terminated`` ends the whole run, pending calls included; its event is None.
 
-Wrappers may change observations: announced exits are changed alike by whoever reads them (see
+Wrappers may change observations: readers of announced exits change them in the same way (see
 `recurl.env.observation`).
 
 Generative access is optional: ``reset(options={"state": observation})`` begins a run at a state

@@ -88,7 +88,7 @@ class LR1Table:
     """The canonical LR(1) table of a grammar; probabilities and choices do not matter for it.
 
     Every grammar that some deterministic machine can read from left to right, looking one letter
-    ahead, has a table without conflicts; left recursion does no harm.
+    ahead, has a table without conflicts, also with left recursion.
 
     Args:
         grammar: The grammar.

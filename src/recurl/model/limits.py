@@ -15,7 +15,7 @@ from recurl.errors import DocumentError, LimitError, Problem
 LARGEST_FILE = 1 << 30
 """Bytes of the largest file that is read as a whole."""
 LARGEST_NOTE = 1 << 26
-"""Bytes of the largest file of ours that is not a model: settings, certificates, records."""
+"""Bytes of the largest recurl file that is not a model: settings, certificates, records."""
 DEEPEST = 50
 """Levels of brackets, of negations and of nested statements in a text."""
 MOST_STATES = 50_000_000

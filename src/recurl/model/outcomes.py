@@ -3,7 +3,7 @@
 A row belongs to an action of a model, or to a slot (a vertex in a context) of a policy; see
 `recurl.policy.outcomes` for the latter. Each of its outcomes says where control lands. A call
 pushes the place of the box's first return port, so that leaving through exit k continues at that
-place + k. Whoever draws, learns or solves by rows takes them from here.
+place + k. All loops that draw, learn or solve by rows use these.
 """
 
 from __future__ import annotations

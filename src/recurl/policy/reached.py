@@ -30,7 +30,7 @@ MOST_PLACES = 500_000
 
 
 class CallSearch:
-    """A search through calls and returns; whoever uses it follows the places that it hands out.
+    """A search through calls and returns; its user follows the places that it hands out.
 
     Args:
         most: Places after which to give up.

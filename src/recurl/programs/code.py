@@ -228,7 +228,7 @@ def shown(value: object) -> str:
 
 
 def _is_value(value: object) -> bool:
-    """Whether something is equal to its like, and stays so: part of a state."""
+    """Whether something is compared by value and immutable, so that it can be part of a state."""
     if isinstance(value, NoneType | enum.Enum | type | FunctionType | ModuleType):
         return True
     if isinstance(value, BuiltinFunctionType):

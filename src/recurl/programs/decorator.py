@@ -35,7 +35,7 @@ class Program:
         function: The function.
         source: Its source, if it does not come from a file.
         observe: What of its locals a live learner sees.
-        returns: Results that a live learner tells apart.
+        returns: Results that a live learner distinguishes.
     """
 
     def __init__(
@@ -80,13 +80,13 @@ class Program:
 
     @property
     def n_exits(self) -> int:
-        """How many results a live learner tells apart, all others being one more."""
+        """Number of results that a live learner distinguishes, all others being one more."""
         return len(self.returns) + 1 if self.returns else 1
 
     def exit_of(self, result: Any) -> int:
-        """Which of the results that a live learner tells apart this is.
+        """Index of a result among those that a live learner distinguishes.
 
-        An exception that was raised is told by its type, if that is among them.
+        An exception that was raised is recognised by its type, if that is among them.
         """
         if isinstance(result, BaseException):
             kinds = (i for i, kind in enumerate(self.returns) if isinstance(kind, type))
@@ -96,7 +96,7 @@ class Program:
         return self.returns.index(result) if result in self.returns else len(self.returns)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the function from another program, whoever runs that."""
+        """Call the function from another program, under the current runner."""
         runner = current(self.name)
         return runner.call(self, arguments, named, sys._getframe(1))
 
@@ -240,7 +240,7 @@ def program(
         function: The function.
         observe: For live runs, what the learner sees of the locals: a tuple of names, or a function
             whose parameters are named like the locals that it is given.
-        returns: For live runs, the results that the learner tells apart, and types of exceptions
+        returns: For live runs, the results that the learner distinguishes, and types of exceptions
             that callers catch; all are one if not given.
 
     Example:

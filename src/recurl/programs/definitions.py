@@ -110,7 +110,7 @@ def _text_of(value: Any) -> str:
 
 
 def _seen_from(value: Any, source: Source) -> Source:
-    """The source of a helper, or of the program where it is as good."""
+    """The source of a helper, or of the program where both see the same names."""
     plain = inspect.unwrap(value)
     closure = inspect.getclosurevars(plain).nonlocals if inspect.isfunction(plain) else {}
     names = {**source.closure, **closure}

@@ -128,7 +128,7 @@ class Exploration:
         return number
 
     def _settled(self, function: int, position: int, values: Values) -> int:
-        """The state at which a function comes to rest, run from a position that is not an event."""
+        """The next event or return of a function, run from a position that is not an event."""
         position, values = self.codes[function].run(position, values, self.limit)
         if position == RETURNED:
             return self._number(function, -1, values, RETURN)

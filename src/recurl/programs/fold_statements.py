@@ -21,7 +21,7 @@ from recurl.programs.liveness import reads
 from recurl.programs.syntax import stored_names
 
 _PASSES = 20
-"""Passes over a function after which what is left to fold is left."""
+"""Most passes over a function."""
 
 
 @dataclass(eq=False)

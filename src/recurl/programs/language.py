@@ -1,6 +1,6 @@
 """The words of a program: `choose`, `flip`, `pick`, `reward` and `outcome`.
 
-What they do depends on who runs the program, the `Runner` of the moment. `Program.model` does not
+They call the current `Runner`, which decides what they do. `Program.model` does not
 run them at all: it reads the source.
 """
 
@@ -28,7 +28,7 @@ TOLERANCE = Fraction(1, 10**9)
 
 
 class Runner(Protocol):
-    """Whoever runs a program: decides, draws, counts, and follows calls."""
+    """Runs a program: decides, draws, counts, and follows calls."""
 
     def choose(self, options: tuple[Any, ...], frame: FrameType) -> Any:
         """One of the options, for the choice at which the frame stands."""
@@ -53,7 +53,7 @@ RUNNER: ContextVar[Runner | None] = ContextVar("recurl_runner", default=None)
 
 @contextmanager
 def running(runner: Runner) -> Iterator[None]:
-    """Let a runner answer what programs ask, for a while."""
+    """Make a runner the current one for a while."""
     token = RUNNER.set(runner)
     try:
         yield
@@ -62,7 +62,7 @@ def running(runner: Runner) -> Iterator[None]:
 
 
 def current(word: str) -> Runner:
-    """The runner of the moment, asked for by a word of the language."""
+    """The current runner, for a word of the language."""
     runner = RUNNER.get()
     if runner is None:
         raise RecurlError(

@@ -133,7 +133,7 @@ class Live:
         return drawn
 
     def reward(self, amount: Number) -> None:
-        """Count a reward towards the last choice, or whatever came last."""
+        """Count a reward towards the last choice or event."""
         paid = amount if type(amount) is float else float(exact(amount))
         self._paid += paid
         self.total += paid

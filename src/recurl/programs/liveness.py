@@ -1,6 +1,6 @@
 """Which locals matter at a point of a function: those that may be read before they are written.
 
-Only these belong to the state there: states that differ in the others behave alike.
+Only these belong to the state there: states that differ in the others behave in the same way.
 """
 
 from __future__ import annotations

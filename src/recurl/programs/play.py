@@ -38,7 +38,7 @@ class Player:
     """Runs a program as the Python function that it is.
 
     Args:
-        chooser: Who chooses; anything with equal probability if not given.
+        chooser: Makes the choices; options are drawn with equal probability if not given.
         seed: Seed of draws, and of choices if there is no chooser.
     """
 

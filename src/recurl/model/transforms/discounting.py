@@ -2,7 +2,7 @@
 
 Both add to every action one more way, taken with probability 1 - λ, and scale the others by λ. A
 step that goes this way still pays: its expected reward Σ p r. So steps pay what they did, and
-whatever comes after a step counts λ of what it did.
+everything after a step counts λ times what it did.
 """
 
 from __future__ import annotations
