@@ -49,7 +49,7 @@ class Problem:
         where = f"line {self.line}: " if self.line is not None else ""
         place = f"{self.place}: " if self.place else ""
         fix = f" ({self.fix})" if self.fix else ""
-        return f"{where}{place}{self.message}{fix}"
+        return f"{where}{_short(place, 400)}{_short(self.message, 800)}{_short(fix, 800)}"
 
 
 class ModelError(RecurlError):
@@ -83,6 +83,12 @@ class DocumentError(ModelError):
         super().__init__(problems, headline=f"{file}: ")
 
 
+def _short(text: object, longest: int = 100) -> str:
+    """A text of a file as far as a message shows it."""
+    words = str(text)
+    return words if len(words) <= longest else f"{words[:longest]}..."
+
+
 class UnknownNameError(RecurlError, LookupError):
     """A name that nothing carries; close ones are offered.
 
@@ -95,6 +101,7 @@ class UnknownNameError(RecurlError, LookupError):
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
+        name = _short(name)
         close = difflib.get_close_matches(name, names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         listed = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "")
@@ -113,6 +120,7 @@ class UnknownSettingError(RecurlError, TypeError):
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
+        name = _short(name)
         meant = _SYNONYMS.get(name, "")
         close = [meant] if meant in names else difflib.get_close_matches(name, names, n=1)
         hint = f": did you mean {close[0]}?" if close else "."

@@ -35,11 +35,11 @@ def test_a_file_is_one_experiment_per_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1, 2]", "must be a mapping"),
+        ("[1, 2]", "is not a mapping"),
         ("{modles: {}}", "unknown: modles"),
         ("{models: {cloud: }, methods: {a: {algorithm: sarsa}}, steps: 10}", "Unknown algorithm"),
         ("{models: {cloud: }, methods: {a: }}", "how many steps"),
-        ("{models: {cloud: }, steps: 10}", "steps, seeds and methods"),
+        ("{models: {cloud: }, steps: 10}", "names no methods"),
         ("{models: [", "study.yaml"),
         ("{models: {../cloud: {zoo: cloud}}, methods: {a: }, steps: 10}", "a name is made of"),
         ("{models: {cloud: }, methods: {a/b: }, steps: 10}", "a name is made of"),

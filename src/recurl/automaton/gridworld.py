@@ -9,6 +9,7 @@ from fractions import Fraction
 from recurl.automaton.grid import MOVES, WALL, Cell, Grid
 from recurl.automaton.mdp import LabelledMDP, Move
 from recurl.errors import UnknownNameError
+from recurl.model.limits import MOST_CELLS
 from recurl.model.numbers import exact
 from recurl.model.spec import Number
 
@@ -62,6 +63,8 @@ def gridworld(
         <LabelledMDP grid: 4 states, 4 actions, 6 labels>
     """
     text = layout.strip()
+    if len(text) > MOST_CELLS:
+        raise ValueError(f"the map has {len(text)} cells, more than {MOST_CELLS}")
     letters = set(text) - set("/\n\r\t ")
     grid = Grid.read(text, letters="".join(sorted(letters | {FREE, WALL})))
     for what, named in (("rewards", rewards or {}), ("ends", ends)):

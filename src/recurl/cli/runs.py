@@ -61,17 +61,16 @@ def begin(folder: Path, model: RMDP, asked: Asked) -> None:
 
 def read(folder: Path) -> tuple[RMDP, Asked]:
     """The model of a folder of runs, and what was asked."""
-    import msgspec
-
     from recurl.model.document import load
+    from recurl.model.limits import read_note
 
     if not (folder / ASKED).is_file():
         raise UsageError(
             f"{folder} holds no runs: make some with `recurl learn ... --out {folder}`"
         )
     try:
-        asked = msgspec.json.decode((folder / ASKED).read_bytes(), type=Asked)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        asked = read_note(folder / ASKED, Asked)
+    except ValueError as error:
         raise CheckpointError(f"{folder / ASKED} is damaged: {error}") from error
     if any(seed < 0 for seed in asked["seeds"]):
         raise CheckpointError(f"{folder / ASKED} is damaged: seeds must be 0 or more")

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from recurl.errors import RecurlError
 from recurl.experiment.options import check_settings, learner_class
 from recurl.experiment.settings import Experiment, Method, ModelChoice
+from recurl.model.document.events import UnreadableError
+from recurl.model.document.tree import yaml_tree
+from recurl.model.limits import LARGEST_NOTE, MOST_SEEDS, cut, read_text
+from recurl.model.report import Report, shown
 
+MOST_STEPS = 10**15
+MOST_SEED = 2**32 - 1
 TOP = {"models", "methods", "seeds", "steps", "settings"}
 
 
@@ -29,15 +36,19 @@ def load_experiments(path: str | os.PathLike[str]) -> list[Experiment]:
     Raises:
         ExperimentError: Something is missing, unknown or wrong.
     """
-    import yaml
-
     file = Path(path)
+    text = read_text(file, LARGEST_NOTE)
+    report = Report()
     try:
-        # Every scalar as text: YAML itself would read 1e5 as a text and `no` as a truth value.
-        tree = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506
+        # Every scalar is text: YAML itself would read 1e5 as a text and `no` as a truth value.
+        tree = yaml_tree(text, report)
+        report.raise_any()
         return read_experiments(tree, file.parent)
-    except (yaml.YAMLError, ValueError, TypeError, RecurlError) as error:
-        raise ExperimentError(f"{file}: {error}") from error
+    except UnreadableError as error:
+        line = f"line {error.problem.line}: " if error.problem.line else ""
+        raise ExperimentError(f"{file}: {line}{error.problem.message}") from None
+    except (ValueError, TypeError, RecurlError) as error:
+        raise ExperimentError(f"{file}: {cut(str(error))}") from error
 
 
 def read_experiments(tree: Any, folder: Path = Path()) -> list[Experiment]:
@@ -53,6 +64,9 @@ def read_experiments(tree: Any, folder: Path = Path()) -> list[Experiment]:
     top = _mapping(tree, "the file")
     if unknown := set(top) - TOP:
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(TOP))}")
+    for what in ("models", "methods"):
+        if not _mapping(top.get(what), what):
+            raise ValueError(f"names no {what}: list them under {what}")
     methods = tuple(
         _method(plain(name, "method"), _mapping(entry, f"method {name}"))
         for name, entry in _mapping(top.get("methods"), "methods").items()
@@ -77,7 +91,7 @@ def _experiment(
         title=name,
         model=_model(name, entry, folder),
         methods=methods,
-        steps=int(float(steps)),
+        steps=_whole(steps, "steps", 1, MOST_STEPS),
         seeds=_seeds(top.get("seeds", "1")),
         settings=scalar(_mapping(top.get("settings"), "settings")),
     )
@@ -87,11 +101,16 @@ def _experiment(
 
 
 def _model(name: str, entry: dict[str, Any], folder: Path) -> ModelChoice:
-    if "file" in entry:
+    if isinstance(entry.get("file"), str):
         entry["file"] = str(folder / entry["file"])
     elif "zoo" not in entry:
         entry["zoo"] = name
     parameters = scalar(_mapping(entry.pop("parameters", None), f"parameters of {name}"))
+    for key, value in entry.items():
+        if key not in ("zoo", "file"):
+            raise ValueError(f"model {name}: there is no key {shown(key)}; zoo, parameters, file")
+        if not isinstance(value, str):
+            raise ValueError(f"model {name}: {key} is one name, not {shown(value)}")
     return ModelChoice(parameters=parameters, **entry)
 
 
@@ -103,7 +122,25 @@ def _method(name: str, entry: dict[str, Any]) -> Method:
 
 
 def _seeds(value: Any) -> tuple[int, ...]:
-    return tuple(map(int, value)) if isinstance(value, list) else tuple(range(int(value)))
+    if not isinstance(value, list):
+        return tuple(range(_whole(value, "seeds", 1, MOST_SEEDS)))
+    return tuple(_whole(seed, "a seed", 0, MOST_SEED) for seed in value)
+
+
+def _whole(value: Any, what: str, least: int, most: int) -> int:
+    """A whole number within bounds; it may be written 1e5.
+
+    Example:
+        >>> _whole("1e5", "steps", 1, 10**15)
+        100000
+    """
+    try:
+        number = Decimal(value)
+    except (InvalidOperation, TypeError, ValueError):
+        raise ValueError(f"{what}: {shown(value)} is not a whole number") from None
+    if not number.is_finite() or not least <= number <= most or number % 1:
+        raise ValueError(f"{what}: {shown(value)} is not a whole number from {least} to {most}")
+    return int(number)
 
 
 def plain(name: str, kind: str) -> str:
@@ -114,7 +151,7 @@ def plain(name: str, kind: str) -> str:
         'cloud-2'
     """
     if not re.fullmatch(r"[\w][\w .+-]*", name):
-        raise ValueError(f"{kind} {name!r}: a name is made of letters, digits and . _ + -")
+        raise ValueError(f"{kind} {shown(name)}: a name is made of letters, digits and . _ + -")
     return name
 
 
@@ -122,7 +159,7 @@ def _mapping(value: Any, place: str) -> dict[str, Any]:
     if value in (None, ""):
         return {}
     if not isinstance(value, dict):
-        raise ValueError(f"{place} must be a mapping of names, not {value!r}")
+        raise ValueError(f"{place} must be a mapping of names, not {shown(value)}")
     return value
 
 

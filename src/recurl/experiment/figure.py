@@ -42,6 +42,8 @@ _STYLE: Any = {
     "svg.hashsalt": "recurl",
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
+    # Names are text: a dollar sign in one begins no formula.
+    "text.parse_math": False,
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from recurl.experiment.record import Record, curve_columns, run_record
 from recurl.experiment.run import exact_value
 from recurl.experiment.settings import Experiment, Method, ModelChoice, Run
 from recurl.experiment.study import MODEL, OPTIMUM, Study, optimum_of
+from recurl.model.limits import cut, read_note
 
 if TYPE_CHECKING:
     from recurl.learn.learner import Learner
@@ -70,12 +70,13 @@ def read_learned(folder: Path) -> Study:
 
 def _asked(path: Path) -> tuple[str, list[int], dict[str, Any]]:
     try:
-        asked = json.loads(path.read_text(encoding="utf-8"))
+        asked = read_note(path, dict[str, Any])
         algorithm, seeds = str(asked["algorithm"]), [int(seed) for seed in asked["seeds"]]
         settings = {name: x for name, x in asked["settings"].items() if x is not None}
         learner_class(algorithm)
-    except (ValueError, KeyError, TypeError, AttributeError, RecurlError) as error:
-        raise CheckpointError(f"{path} is damaged: {error!r}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecurlError) as error:
+        words = cut(f"{type(error).__name__}: {error}")
+        raise CheckpointError(f"{path} is damaged: {words}") from error
     return algorithm, seeds, settings
 
 

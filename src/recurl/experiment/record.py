@@ -13,6 +13,7 @@ import numpy as np
 from recurl.errors import CheckpointError
 from recurl.learn.curve import Curve, Score
 from recurl.model.files import write_atomic
+from recurl.model.limits import read_note
 
 if TYPE_CHECKING:
     from recurl.experiment.settings import Run
@@ -154,8 +155,8 @@ def read_record(path: Path) -> Record:
         CheckpointError: The file is damaged, or of another version.
     """
     try:
-        record = msgspec.json.decode(path.read_bytes(), type=Record)
-    except (OSError, msgspec.MsgspecError) as error:
+        record = read_note(path, Record)
+    except ValueError as error:
         raise CheckpointError(f"{path} is no record of a run: {error}") from error
     if record.format != FORMAT:
         raise CheckpointError(f"{path} has format {record.format}; this version reads {FORMAT}")

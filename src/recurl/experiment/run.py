@@ -16,6 +16,7 @@ from recurl.experiment.machine import machine, versions
 from recurl.experiment.options import learner_class, make_learner
 from recurl.experiment.record import Exact, Files, Record, curve_columns, run_record, write_record
 from recurl.model.files import write_atomic
+from recurl.model.limits import read_note
 
 if TYPE_CHECKING:
     from recurl.experiment.settings import Run
@@ -86,12 +87,12 @@ class _Worker:
         """A learner where the run was left, or a new one; and the seconds it has taken."""
         if self.files.partial.is_file():
             try:
-                partial = msgspec.json.decode(self.files.partial.read_bytes(), type=Partial)
+                partial = read_note(self.files.partial, Partial)
                 # One of other settings is no beginning of this run.
                 if partial.config == self.run.config:
                     kind = learner_class(self.run.method.algorithm)
                     return kind.load(self.files.checkpoint, self.model), partial.seconds
-            except (OSError, msgspec.MsgspecError, RecurlError) as error:
+            except (OSError, ValueError, RecurlError) as error:
                 name = f"{self.run.experiment.name} {self.run.name}"
                 tell(f"{name} begins anew: what was saved of it cannot be read ({error})")
             self.files.forget_partial()

@@ -14,6 +14,7 @@ from recurl.errors import CheckpointError
 from recurl.experiment.record import Record, read_record, run_record
 from recurl.experiment.settings import Experiment, Run
 from recurl.model.files import write_atomic
+from recurl.model.limits import read_note
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -105,8 +106,8 @@ def read_study(folder: str | os.PathLike[str]) -> Study:
             f"{place} holds no experiment: make one with `recurl reproduce` or `recurl experiment`"
         )
     try:
-        experiment = msgspec.json.decode((place / SETTINGS).read_bytes(), type=Experiment)
-    except msgspec.MsgspecError as error:
+        experiment = read_note(place / SETTINGS, Experiment)
+    except ValueError as error:
         raise CheckpointError(f"{place / SETTINGS} is damaged: {error}") from error
     model = load(place / MODEL)
     found = [_record(place / "runs" / f"{run.name}.json", run) for run in experiment.runs()]
@@ -135,10 +136,10 @@ def optimum_of(model: RMDP, path: Path) -> Optimum:
     """The certified optimum of a model, from a file if it is there, else solved and written."""
     if path.is_file():
         try:
-            known = msgspec.json.decode(path.read_bytes(), type=Optimum)
+            known = read_note(path, Optimum)
             if known.fingerprint == model.fingerprint:
                 return known
-        except msgspec.MsgspecError:
+        except ValueError:
             pass  # damaged: solved again
     found = _solve(model)
     write_atomic(path, msgspec.json.encode(found))

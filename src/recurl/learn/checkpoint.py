@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import struct
+import tokenize
 import zipfile
 from collections.abc import Mapping
 from typing import Any, BinaryIO
@@ -18,14 +19,15 @@ import numpy as np
 
 from recurl.errors import CheckpointError
 from recurl.model.files import write_atomic
+from recurl.model.limits import cut
 from recurl.version import __version__
 
 FORMAT = 2
 _HEADER = "header.json"
 _DAMAGE = (
     OSError, EOFError, KeyError, ValueError, TypeError, IndexError, OverflowError, MemoryError,
-    RecursionError, NotImplementedError, RuntimeError, struct.error, zipfile.BadZipFile,
-    msgspec.MsgspecError,
+    RecursionError, NotImplementedError, RuntimeError, SyntaxError, AttributeError, struct.error,
+    tokenize.TokenError, zipfile.BadZipFile, msgspec.MsgspecError,
 )  # fmt: skip
 
 
@@ -73,7 +75,7 @@ def read_checkpoint(
             names = [name for name in file.namelist() if name.endswith(".npy")]
             arrays = {name[:-4]: _array(file.read(name)) for name in names}
     except _DAMAGE as error:
-        raise CheckpointError(f"{path} is no checkpoint, or damaged: {error!r}") from error
+        raise CheckpointError(f"{path} is no checkpoint, or damaged: {cut(repr(error))}") from error
     if header.get("recurl_checkpoint") != FORMAT:
         found = header.get("recurl_checkpoint")
         raise CheckpointError(
@@ -98,7 +100,7 @@ class _Restoring:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, _DAMAGE) and not isinstance(error, CheckpointError):
-            raise CheckpointError(f"{self.path} does not hold a run: {error!r}") from error
+            raise CheckpointError(f"{self.path} does not hold a run: {cut(repr(error))}") from error
 
 
 def _check_members(file: zipfile.ZipFile) -> None:

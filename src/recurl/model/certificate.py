@@ -25,13 +25,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from recurl.errors import CertificateError
+from recurl.errors import CertificateError, DocumentError
 from recurl.model.files import write_atomic
+from recurl.model.limits import cut, read_bytes
 from recurl.model.tables import CALL
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ class Certificate(msgspec.Struct, frozen=True):
             CertificateError: The file is missing, damaged, or no certificate.
         """
         try:
-            return cls.decode(Path(path).read_bytes())
-        except OSError as error:
-            raise CertificateError(f"cannot read {path}: {error}") from error
+            return cls.decode(read_bytes(path))
+        except DocumentError as error:
+            raise CertificateError(f"cannot read {path}: {error.problems[0].message}") from None
         except CertificateError as error:
             raise CertificateError(f"{path}: {error}") from error
 
@@ -143,8 +143,8 @@ class Certificate(msgspec.Struct, frozen=True):
         """Read a certificate from its JSON text."""
         try:
             found: Any = msgspec.json.decode(data, type=cls)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise CertificateError(f"not a certificate: {error}") from error
+        except (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError) as error:
+            raise CertificateError(f"not a certificate: {cut(str(error))}") from error
         if found.recurl_certificate != 1:
             raise CertificateError(f"version {found.recurl_certificate} is not known, only 1 is")
         certificate: Certificate = found

@@ -9,8 +9,13 @@ from __future__ import annotations
 import os
 import stat
 import time
+from typing import TypeVar
+
+import msgspec
 
 from recurl.errors import DocumentError, LimitError, Problem
+
+Kind = TypeVar("Kind")
 
 LARGEST_FILE = 1 << 30
 """Bytes of the largest file that is read as a whole."""
@@ -20,21 +25,29 @@ DEEPEST = 50
 """Levels of brackets, of negations and of nested statements in a text."""
 MOST_STATES = 50_000_000
 """States that a file may claim to have."""
+LARGEST_PLACED = 1 << 24
+"""Characters of the largest text in which the lines of problems are looked for."""
+MOST_CELLS = 100_000
+"""Cells of the largest map of a grid."""
+MOST_SEEDS = 100_000
+"""Seeds of an experiment."""
+LONGEST_MESSAGE = 400
+"""Characters that a message shows of what a file says."""
 LONGEST_EXPLORATION = 300.0
 """Seconds for which the states of a description (a program, a planning problem) are explored."""
 
 
-def read_bytes(file: str | os.PathLike[str], most: int = LARGEST_FILE) -> bytes:
+def read_bytes(file: str | os.PathLike[str], most: int | None = None) -> bytes:
     """The content of a regular file.
 
     Args:
         file: Its path.
-        most: Bytes that it may have.
+        most: Bytes that it may have; `LARGEST_FILE` if not given.
 
     Raises:
         DocumentError: It cannot be read, is not a regular file, or is too large.
     """
-    name = os.fspath(file)
+    name, most = os.fspath(file), LARGEST_FILE if most is None else most
     try:
         if not stat.S_ISREG(os.stat(name).st_mode):
             raise _unread(name, "is not a regular file", "give the path of a file")
@@ -50,7 +63,7 @@ def read_bytes(file: str | os.PathLike[str], most: int = LARGEST_FILE) -> bytes:
     return data
 
 
-def read_text(file: str | os.PathLike[str], most: int = LARGEST_FILE) -> str:
+def read_text(file: str | os.PathLike[str], most: int | None = None) -> str:
     """The text of a regular file in UTF-8.
 
     Raises:
@@ -66,6 +79,33 @@ def read_text(file: str | os.PathLike[str], most: int = LARGEST_FILE) -> str:
         raise DocumentError([problem], name) from None
 
 
+def read_note(file: str | os.PathLike[str], kind: type[Kind]) -> Kind:
+    """A JSON file of ours that is not a model, as a type.
+
+    Raises:
+        ValueError: It cannot be read, or does not hold that; one line says why.
+    """
+    try:
+        return msgspec.json.decode(read_bytes(file, LARGEST_NOTE), type=kind)
+    except DocumentError as error:
+        raise ValueError(error.problems[0].message) from None
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    except (msgspec.MsgspecError, ValueError, OverflowError) as error:
+        raise ValueError(cut(str(error))) from None
+
+
+def cut(text: str) -> str:
+    """A text as far as a message shows it, in one line.
+
+    Example:
+        >>> cut("a   b"), len(cut("x" * 10_000))
+        ('a b', 403)
+    """
+    line = " ".join(text[: 2 * LONGEST_MESSAGE].split())
+    return line if len(line) <= LONGEST_MESSAGE else line[:LONGEST_MESSAGE] + "..."
+
+
 def _unread(file: str, message: str, fix: str = "") -> DocumentError:
     return DocumentError([Problem("", message, fix)], file)
 
@@ -77,7 +117,10 @@ def _size(count: int) -> str:
         >>> _size(1 << 30), _size(1 << 26)
         ('1 GiB', '64 MiB')
     """
-    return f"{count >> 30} GiB" if count >> 30 else f"{count >> 20} MiB"
+    for unit, shift in (("GiB", 30), ("MiB", 20)):
+        if count >> shift:
+            return f"{count >> shift} {unit}"
+    return f"{count} bytes"
 
 
 class Clock:

@@ -25,6 +25,7 @@ _FORM = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?|[+-]?\d+/\d+", 
 _PLAIN_CHARACTERS = re.compile(r"[-+0-9.eE\n]*")
 _LONG_EXPONENT = re.compile(r"[eE][-+]?[0-9]{4}")
 _LONGEST = 400
+_SHORT = 300
 _LONGEST_BITS = 20_000
 # Wide enough that sums of written decimals (at most 400 digits, exponents up to 999) stay exact.
 _WIDE = Context(prec=4000)
@@ -58,10 +59,17 @@ def exact(number: Number) -> Fraction:
     """
     if isinstance(number, Fraction):
         return number
+    text = number_text(number)
     try:
-        return Fraction(number_text(number))
+        value = Fraction(text)
+        # Only such a text can be beyond all floats, as rewards and probabilities never are.
+        if len(text) > _SHORT or "e" in text or "E" in text:
+            float(value)
+        return value
     except ZeroDivisionError:
         raise ValueError(f"{number} divides by zero") from None
+    except OverflowError:
+        raise ValueError(f"{text[:20]} is too large for a float") from None
 
 
 def to_float(number: Number) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from recurl.errors import CheckpointError, LimitError, UnknownNameError
 from recurl.model.files import write_atomic
+from recurl.model.limits import cut, read_note
 from recurl.model.names import stored_state
 from recurl.model.tables import CALL
 
@@ -336,10 +336,8 @@ class Policy:
         Raises:
             CheckpointError: The file is damaged, or the policy is for another model.
         """
-        import msgspec
-
         try:
-            document = msgspec.json.decode(Path(path).read_bytes(), type=dict[str, Any])
+            document = read_note(path, dict[str, Any])
             if document["model"] != model.fingerprint:
                 raise CheckpointError(f"{path}: the policy is for another model than {model.name}")
             return cls(
@@ -352,8 +350,9 @@ class Policy:
                 labels=document["labels"],
                 exit_values=document.get("exit_values"),
             )
-        except (OSError, KeyError, ValueError, TypeError, IndexError) as error:
-            raise CheckpointError(f"{path} is not a policy for {model.name}: {error!r}") from error
+        except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
+            words = cut(f"{type(error).__name__}: {error}")
+            raise CheckpointError(f"{path} is not a policy for {model.name}: {words}") from error
 
 
 def _choice_by_name(model: RMDP, choice: Mapping[str, str]) -> Ints:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from recurl.errors import LimitError, RecurlError
+from recurl.model.limits import Clock
 from recurl.model.numbers import exact
 from recurl.policy.reached import CallSearch
 from recurl.programs.code import RETURNED, Code, Values, described, shown
@@ -16,6 +17,9 @@ from recurl.programs.language import coin, distribution, options_of
 
 if TYPE_CHECKING:
     from recurl.programs.decorator import Program
+
+_CHECKED = 1024
+"""States after which the clock is looked at."""
 
 START, CHOICE, CHANCE, REWARD, CALLING, RETURN = range(6)
 """Kinds of states. A start is where a call begins, with its arguments, before anything is run."""
@@ -65,6 +69,7 @@ class Exploration:
 
     def __init__(self, program: Program, arguments: Values, state_limit: int) -> None:
         self.limit = state_limit
+        self._clock = Clock(f"program {program.name}")
         self.functions: list[Program] = []
         self.codes: list[Code] = []
         self.states: list[State] = []
@@ -121,6 +126,8 @@ class Exploration:
         if number is None:
             if len(self.states) >= self.limit:
                 raise LimitError(self._complaint())
+            if len(self.states) % _CHECKED == 0:
+                self._clock.check(len(self.states))
             number = self._numbers[key] = len(self.states)
             self.states.append(State(function, position, values, kind))
             if kind in (START, RETURN):

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from recurl.model.limits import MOST_STATES
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
 from recurl.model.tables import NODE, RETURN, Layout
@@ -92,6 +93,9 @@ def random_model(
         _exits(kind, exits),
         _boxes(nodes, boxes) if ways.calls else 0,
     )
+    size = _size(*counts)
+    if size > MOST_STATES:
+        raise ValueError(f"the model would have {size:,} vertices, more than {MOST_STATES:,}")
     rng = np.random.default_rng(at_least("seed", seed, 0))
     sketch = _sketch(rng, *counts, forward=kind in ("hierarchical", "deterministic"))
     draw = deterministic_edges if kind == "deterministic" else stochastic_edges
@@ -106,6 +110,11 @@ def random_model(
         reward=rng.uniform(reward_low, reward_high, len(edges.target)),
         name="random_model",
     )
+
+
+def _size(components: int, nodes: int, entries: int, exits: int, boxes: int) -> int:
+    """Vertices of a model with so many parts in each component."""
+    return components * (nodes + (1 + boxes) * (entries + exits))
 
 
 def _one_of(name: str, value: str, kinds: object) -> str:

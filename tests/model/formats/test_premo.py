@@ -56,7 +56,7 @@ def test_the_tree_of_and_and_or(tmp_path: Path) -> None:
 
 
 def test_palindromes(tmp_path: Path) -> None:
-    """S -> a S a | b S b | empty, each with 1/3: words of length 2n have probability (2/3)^n / 3."""
+    """S -> a S a | b S b | empty, each with 1/3."""
     text = """S(1,1);
     S { inner(S);
         entry(1): 2/3: goto letter; 1/3: return 1;

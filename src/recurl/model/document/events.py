@@ -19,7 +19,8 @@ SCALAR, MAPPING, END, LIST = 0, 1, 2, 3
 Event = tuple[int, str, int]
 """Kind (SCALAR, MAPPING, LIST, or END of either), text of a scalar, line counted from 1."""
 
-_TOKEN = re.compile(r'\n|[{}\[\]]|"(?:[^"\\]|\\.)*"|[^\s{}\[\],:"]+')
+# Possessive: what a string has matched is not kept for another try, however long it is.
+_TOKEN = re.compile(r'\n|[{}\[\]]|"(?:[^"\\]++|\\.)*+"|[^\s{}\[\],:"]++')
 _KINDS = {"{": MAPPING, "[": LIST, "}": END, "]": END}
 
 

@@ -14,6 +14,7 @@ from typing import Literal, TypeVar
 from recurl.errors import DocumentError, ModelError, Problem
 from recurl.model.document.events import UnreadableError, json_events, yaml_events
 from recurl.model.document.tree import Tree, find_lines, json_tree, yaml_tree
+from recurl.model.limits import LARGEST_PLACED
 from recurl.model.report import Report
 
 Format = Literal["yaml", "json"]
@@ -101,7 +102,12 @@ def _made(text: str, format: Format, make: Callable[[Tree, Report], Made], file:
 
 
 def _with_lines(problems: tuple[Problem, ...], text: str, format: Format) -> list[Problem]:
-    """The problems with the lines of their paths, in the order of the lines."""
+    """The problems with the lines of their paths, in the order of the lines.
+
+    Of a text that is very large the lines are not looked for: paths have to do.
+    """
+    if len(text) > LARGEST_PLACED:
+        return list(problems)
     events = json_events(text) if format == "json" else yaml_events(text)
     lines = find_lines(events, (problem.path for problem in problems))
     placed = [

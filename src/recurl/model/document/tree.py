@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -45,7 +46,7 @@ def json_tree(text: str, report: Report) -> Tree:
         raise UnreadableError(f"is not valid JSON: {message}", line) from None
     if not isinstance(tree, dict):
         raise _no_mapping(1)
-    return _grow(json_events(text), report) if _may_repeat_keys(tree, text) else tree
+    return _grow(json_events(text), report) if _repeats_keys(tree, text) else tree
 
 
 def _explain(message: str, text: str) -> tuple[str, int]:
@@ -57,10 +58,22 @@ def _explain(message: str, text: str) -> tuple[str, int]:
     return message[: place.start()], before.count(b"\n") + 1
 
 
-def _may_repeat_keys(tree: Tree, text: str) -> bool:
-    """Whether there are more colons after quotes than keys: texts have some, repeated keys too."""
+def _repeats_keys(tree: Tree, text: str) -> bool:
+    """Whether a mapping has a key twice.
+
+    Only if there are more colons after quotes than keys may that be so; texts have colons too.
+    """
     keys = _count_keys(tree)
-    return text.count(":") != keys and len(re.findall(r'"\s*:', text)) != keys
+    if text.count(":") == keys or len(re.findall(r'"\s*:', text)) == keys:
+        return False
+    found = 0
+
+    def count(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal found
+        found += len(pairs)
+
+    json.loads(text, object_pairs_hook=count, parse_int=len, parse_float=len)
+    return found != keys
 
 
 def _count_keys(tree: Tree) -> int:

@@ -31,8 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recurl.errors import DocumentError, ModelError
-from recurl.model.assemble import assemble
-from recurl.model.disassemble import disassemble
+from recurl.model.assemble import assemble, disassemble
 from recurl.model.files import write_atomic
 from recurl.model.formats.format import Format, Options
 from recurl.model.formats.tokens import Tokens

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn, TypeVar
 
 from recurl.errors import DocumentError, Problem
+from recurl.model.limits import DEEPEST
 
 WORDS = frozenset(
     ["assert", "bool", "choose", "else", "false", "flip", "if", "return", "skip", "true", "var",
@@ -43,7 +44,12 @@ class Token(NamedTuple):
     @property
     def shown(self) -> str:
         """The token as messages call it."""
-        return "the end of the file" if self.kind == "end" else f"'{self.text}'"
+        return "the end of the file" if self.kind == "end" else f"'{self.short}'"
+
+    @property
+    def short(self) -> str:
+        """Its text, cut if it is very long."""
+        return self.text if len(self.text) <= 60 else f"{self.text[:60]}..."
 
 
 def tokens_of(text: str, file: str = "<text>") -> list[Token]:
@@ -115,8 +121,18 @@ class _Parser:
         self.tokens, self.file, self.at = tokens, file, 0
         self.parsed = Parsed()
         self.scope: dict[str, None] = {}
+        self.depth = 0
 
     # Tokens
+
+    def nested(self, part: Callable[[], X]) -> X:
+        """A part of a text, one level deeper; too deep ones are refused."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            self.fail(self.now, f"this is nested more than {DEEPEST} levels deep", "flatten it")
+        found = part()
+        self.depth -= 1
+        return found
 
     @property
     def now(self) -> Token:
@@ -209,9 +225,11 @@ class _Parser:
                 self.fail(token, f"{token.text} is called with {count} arguments", fix)
 
     def unknown(self, token: Token, what: str, known: Iterable[str]) -> NoReturn:
-        close = difflib.get_close_matches(token.text, list(known), n=1)
-        fix = f"did you mean {close[0]}?" if close else f"known: {', '.join(known) or 'none'}"
-        self.fail(token, f"there is no {what} {token.text}", fix)
+        names = list(known)
+        close = difflib.get_close_matches(token.text[:100], names[:1000], n=1)
+        some = ", ".join([*names[:20], *["..."] * (len(names) > 20)])
+        fix = f"did you mean {close[0]}?" if close else f"known: {some or 'none'}"
+        self.fail(token, f"there is no {what} {token.short}", fix)
 
     # Statements
 
@@ -225,6 +243,9 @@ class _Parser:
         return found
 
     def statement(self) -> list[ast.stmt]:
+        return self.nested(self.plain_statement)
+
+    def plain_statement(self) -> list[ast.stmt]:
         token = self.now
         if self.accept("{"):
             return self.statements() or [_at(ast.Pass(), token)]
@@ -281,7 +302,7 @@ class _Parser:
         return [_at(pair, first)] if len(left) > 1 else [self.assign(targets[0], values[0], first)]
 
     def at_call(self) -> bool:
-        token, after = self.tokens[self.at : self.at + 2]
+        token, after = self.now, self.tokens[min(self.at + 1, len(self.tokens) - 1)]
         return token.kind == "name" and token.text not in WORDS and after.text == "("
 
     def call(self, callee: Token, target: str) -> list[ast.stmt]:
@@ -332,13 +353,13 @@ class _Parser:
     def negation(self) -> ast.expr:
         token = self.now
         if self.accept("!"):
-            return _at(ast.UnaryOp(ast.Not(), self.negation()), token)
+            return _at(ast.UnaryOp(ast.Not(), self.nested(self.negation)), token)
         return self.atom()
 
     def atom(self) -> ast.expr:
         token = self.now
         if self.accept("("):
-            inside = self.expression()
+            inside = self.nested(self.expression)
             self.expect(")", "to close the bracket")
             return inside
         if self.accept("true", "false"):
