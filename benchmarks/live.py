@@ -1,4 +1,4 @@
-"""What a live program adds to each decision, and how fast programs are explored.
+"""The time that a live program adds to each decision, and how fast programs are explored.
 
 python benchmarks/live.py
 """

@@ -19,7 +19,7 @@ from recurl.solving.rows import Rows, rows_of_model
 
 
 def procedures(count: int, seed: int, call: float) -> recurl.RMDP:
-    """A model of so many procedures: two or three flips, each followed by a call or not."""
+    """A model with a number of procedures: two or three flips, each followed by a call or not."""
     random = np.random.default_rng(seed)
     builder = recurl.Builder("procedures")
     for c in range(count):

@@ -109,7 +109,7 @@ def bounds_of(model: recurl.RMDP) -> tuple[float, RobustBounds]:
 
 
 def large(vertices: int) -> None:
-    """Robust bounds of a random model of so many vertices."""
+    """Robust bounds of a random model with a number of vertices."""
     bounds_of(recurl.zoo.random_model(components=2, nodes=20, kind="one_exit"))  # compiles
     model = recurl.zoo.random_model(components=vertices // 98, nodes=70, kind="one_exit")
     seconds, bounds = bounds_of(model)

@@ -1,4 +1,4 @@
-"""What each option is worth: steps until the greedy policy is within 1 % of the certified optimum.
+"""The worth of each option: steps until the greedy policy is within 1 % of the certified optimum.
 
     python benchmarks/presets.py [seeds] [model ...]
 
@@ -57,7 +57,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def watch(model: RMDP, steps: int, every: int, settings: dict[str, Any]) -> np.ndarray:
-    """Exact value of the greedy policy, every so many steps."""
+    """Exact value of the greedy policy, every few steps."""
     learner = recurl.RecursiveQLearning(model, **settings)
     known: dict[Policy, float] = {}
     found = []

@@ -81,7 +81,7 @@ def compare_with_storm(model: recurl.RMDP, own: float, value: float) -> None:
 
 
 def large(vertices: int, **options: float | str) -> None:
-    """A random model of so many vertices with calls."""
+    """A random model with a number of vertices and calls."""
     model = recurl.zoo.random_model(
         components=vertices // 980, nodes=700, kind="one_exit", **options
     )

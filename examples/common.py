@@ -1,4 +1,4 @@
-"""What the examples share: their options, and a figure that is saved where asked."""
+"""Shared parts of the examples: their options, and a figure that is saved where asked."""
 
 from __future__ import annotations
 

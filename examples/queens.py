@@ -22,7 +22,7 @@ ORDERS = {
 
 
 def recent(row, placed):
-    """What the learner sees: the row, and the columns of the last two queens."""
+    """The observation of the learner: the row, and the columns of the last two queens."""
     return row, tuple(placed[-2:])
 
 

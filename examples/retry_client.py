@@ -55,7 +55,7 @@ def picture():
 
 @program(observe=("left",), returns=(True, False))
 def fetch(left):
-    """Fetch something with so many tries left; a try costs the time that it may take."""
+    """Fetch something with some tries left; a try costs the time that it may take."""
     how = decide("give up", "short", "long", "cache")
     if how == "give up" or left == 0:
         return False

@@ -42,7 +42,7 @@ COST = Cost()
 
 
 def bucket(n):
-    """What the learner sees of a list: its size, in steps of a quarter or less.
+    """The observation of a list: its size, in steps of a quarter or less.
 
     Powers of two would be too coarse: the larger part of a list that was split at a pivot would
     often count as an average list of the size of the whole.

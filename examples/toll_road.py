@@ -54,7 +54,7 @@ class Road(gym.Env[np.ndarray, int]):
 
 
 def labels(here: np.ndarray, action: int, there: np.ndarray) -> list[str]:
-    """What a step says: a ticket is bought, a gate is passed, the town is reached."""
+    """The labels of a step: a ticket is bought, a gate is passed, the town is reached."""
     if action == BUY:
         return ["ticket"] if here[0] < KIOSK else []
     if any(here[0] < gate <= there[0] for gate in GATES):

@@ -77,7 +77,7 @@ def _dynamic(call: ast.Call) -> str | None:
 
 
 def fault(room: str, target: str) -> str | None:
-    """What is wrong with an import of `target` (the part after the package) in `room`."""
+    """The problem with an import of `target` (the part after the package) in `room`."""
     if target not in RANK:
         return f"imports {target!r} through the front door; import it from the room that defines it"
     if target == room:

@@ -29,12 +29,12 @@ PICTURES = {
     ],
 }
 
-# Pictures load nothing from elsewhere; without these rules they use the reader's own font.
+# Pictures load nothing from other places; without these rules they use the reader's own font.
 FONT_RULES = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 
 def printed(command: str, folder: Path) -> str:
-    """What a command prints on a coloured terminal."""
+    """The output of a command on a coloured terminal."""
     arguments = [sys.executable, "-m", *command.split()]
     environment = os.environ | {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
     environment.pop("NO_COLOR", None)

@@ -67,7 +67,7 @@ methods:
 
 
 class Pressed(NamedTuple):
-    """What came of one press: when, how the command ended, how long that took, what it said."""
+    """The result of one press: when, how the command ended, how long that took, what it said."""
 
     moment: float
     code: int | None

@@ -6,12 +6,12 @@ RecurlError
 │   └── DocumentError    ... and came from a file; file, line and path are named
 ├── UnknownNameError     no such model, method, action, ...; close names are offered
 ├── UnknownSettingError  a learner has no such setting; the one that is meant is offered
-├── PropertyError        a property that is no question of ours; the operator is named
+├── PropertyError        a property that cannot be asked here; the operator is named
 ├── NotProperError       a value was asked for that is not finite, or not known to be
 ├── LimitError           a limit on memory, states or depth was met
 ├── CheckpointError      a saved file is damaged, foreign or of another version
 ├── CertificateError     a certificate does not prove what it claims
-├── ProtocolError        an environment does not tell of calls and returns as it should
+├── ProtocolError        an environment does not report calls and returns as it should
 └── MissingExtraError    an optional dependency is not installed
 ```
 """
@@ -151,7 +151,7 @@ _SYNONYMS = {
 
 
 class PropertyError(RecurlError):
-    """A property that is no question of ours; the operator is named."""
+    """A property that cannot be asked here; the operator is named."""
 
 
 class NotProperError(RecurlError):

@@ -64,7 +64,7 @@ def deferred() -> Iterator[None]:
 
     Example:
         >>> with deferred():
-        ...     check()  # nobody pressed Ctrl-C
+        ...     check()  # Ctrl-C was not pressed
     """
     if not _in_main_thread():
         yield

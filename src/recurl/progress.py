@@ -1,4 +1,4 @@
-"""What is going on, in one line on stderr, for whatever takes longer than a second.
+"""The progress display: one line on stderr for work that takes longer than a second.
 
 A terminal or a notebook shows one line that changes; anything else gets a line every 10 seconds.
 """
@@ -187,12 +187,12 @@ def _columns() -> int:
 
 
 def activity() -> str:
-    """What is being done now, as far as it is shown to people; empty if nothing is."""
+    """The work that is shown now; empty if there is none."""
     return _open[-1].line() if _open else ""
 
 
 def clock_text(seconds: float | None) -> str:
-    """Seconds for people.
+    """Seconds as readable text.
 
     Example:
         >>> clock_text(75), clock_text(None), clock_text(7500)

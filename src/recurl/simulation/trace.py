@@ -1,4 +1,4 @@
-"""Traces: an episode step by step, for people and for replays."""
+"""Traces: an episode step by step, as text and for replays."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step did.
+    """The effect of one step.
 
     Attributes:
         vertex: Where the action was taken.

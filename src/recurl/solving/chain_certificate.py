@@ -113,7 +113,7 @@ def _bound(t: Tables, gain: Floats, x: Floats, proved: StepBounds, sign: float) 
 
 
 def _start(t: Tables, root: Floats, x: Floats, proved: StepBounds, sign: float) -> float:
-    """What a bound says of the start, with room for the rounding of the last few sums."""
+    """The bound at the start, with room for the rounding of the last few sums."""
     assert proved.reach is not None
     first = int(t.component_start[t.start_component])
     own = slice(first, first + len(t.start_prob))

@@ -313,7 +313,7 @@ def totals(
 
 
 def _rest(call: Indices, share: Floats, size: int) -> tuple[Floats, Floats]:
-    """What the least shares of each call leave of 1, at most and at least."""
+    """The remainder of 1 after the least shares of each call, at most and at least."""
     total, count = sums(call, share, size), np.bincount(call, minlength=size)
     most = np.maximum(np.nextafter(1.0 - below(total, count), 2.0), 0.0)
     least = np.maximum(np.nextafter(1.0 - above(total, count), -1.0), 0.0)

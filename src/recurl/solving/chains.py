@@ -102,7 +102,7 @@ def leave_probabilities(rows: Rows, *, everywhere: bool = False) -> Leaving:
 
 
 def _spread(can: Mask, x: Floats) -> Floats:
-    """Values of unknowns as a table by place and exit, 0 elsewhere."""
+    """Values of unknowns as a table by place and exit, 0 for other entries."""
     table = np.zeros(can.shape)
     table[can] = x
     return table
@@ -236,7 +236,7 @@ class _Enclosure(NamedTuple):
     deltas: Floats = _DELTAS
 
     def upper(self, trivial: Floats) -> Floats:
-        """Upper bounds; elsewhere the trivial ones, to which the equations are applied."""
+        """Upper bounds; for other unknowns the trivial ones, to which the equations are applied."""
         bound, done = trivial, self.settled
         for delta in self.deltas:
             candidate = np.where(done, bound, np.minimum(self.x + delta * self.w, trivial))

@@ -28,7 +28,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What to expect of a policy, from the start of its model.
+    """Expectations of a policy, from the start of its model.
 
     Attributes:
         policy: The policy.

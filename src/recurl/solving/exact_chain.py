@@ -51,7 +51,7 @@ class ExactRows:
 
 
 class Decided(NamedTuple):
-    """What fractions say of places in doubt.
+    """Exact answers for places in doubt.
 
     Attributes:
         critical: Places of parts whose radius is 1.

@@ -39,7 +39,7 @@ _UNIT = 2.3e-16
 
 @dataclass(frozen=True, eq=False)
 class Expectations:
-    """What to expect from each place until its component is left.
+    """Expectations at each place until its component is left.
 
     Attributes:
         leaving: Probabilities to leave by each exit.
@@ -114,7 +114,7 @@ def expectations(
 def _decide(
     rows: Rows, leaving: Leaving, steps: Bounds, endless: Mask, exact: ExactRows | None
 ) -> Decided | None:
-    """What fractions say where floats leave it open whether steps are finite."""
+    """Exact answers where floats leave it open whether steps are finite."""
     if exact is None or leaving.can.shape[1] > 1:
         return None
     settled = leaving.places[~endless[leaving.places]]

@@ -130,7 +130,7 @@ def _reaching(flat: RMDP, exit_index: int) -> RMDP:
 
 
 def _worth(flat: RMDP, root: Floats) -> Floats:
-    """What the exit that a transition leads to is worth, or 0."""
+    """The value of the exit that a transition leads to, or 0."""
     t = flat.tables
     leaves = t.vertex_kind[t.target] == EXIT
     worth: Floats = np.where(leaves, root[np.where(leaves, t.vertex_port[t.target], 0)], 0.0)
@@ -143,7 +143,7 @@ def _place(states: Unravelling, number: int) -> int:
 
 
 def _on_empty_stack(model: RMDP, states: Unravelling, values: Floats | None) -> Floats | None:
-    """Values of the vertices that a run comes to while no call is pending; nan elsewhere."""
+    """Values of the vertices that a run comes to while no call is pending; nan for others."""
     if values is None:
         return None
     found = np.full(model.tables.n_vertices, np.nan)

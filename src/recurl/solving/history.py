@@ -44,7 +44,7 @@ class History:
             self._callback(lower, upper, work)
 
     def is_heard(self) -> bool:
-        """Whether anybody else is told, for whom a method may give more intervals."""
+        """Whether there is another callback, for which a method may give more intervals."""
         return self._callback is not None
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def ending(model: RMDP, question: Question) -> Solution:
-    """What the exit is worth, times the probability to reach it: no rewards are paid."""
+    """The value of the exit times the probability to reach it: no rewards are paid."""
     worth = question.exit_values[0] if question.exit_values else 0.0
     others = {"max": "min", "min": "max"}
     found = termination(model, question.objective if worth >= 0 else others[question.objective])

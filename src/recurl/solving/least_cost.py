@@ -115,7 +115,7 @@ def _by_vertex(t: Tables, x: Floats, direction: float) -> Floats:
 
 
 def _ends(model: RMDP, question: Question, lower: Floats, upper: Floats) -> tuple[float, float]:
-    """What the vectors prove of the start, in exact numbers rounded outwards."""
+    """The interval that the vectors prove for the start, in exact numbers rounded outwards."""
     worth = Fraction(float(question.root_values(model.tables)[0]))
     starts = model.start_exact().items()
     below, above = (
@@ -152,7 +152,7 @@ def _best(
 
 
 def _values(rows: Rows, cost: Floats) -> Floats:
-    """What every action costs, if ``cost`` is what comes after it."""
+    """The cost of every action, if ``cost`` comes after it."""
     leaves = rows.move == EXITS
     later = np.where(leaves, 0.0, cost[np.where(leaves, 0, rows.landing)])
     later = later + np.where(rows.push >= 0, cost[rows.push], 0.0)

@@ -42,7 +42,7 @@ def solve_one_exit(
         epsilon: Greatest width of the interval at the start, absolute.
         method: ``"policy-iteration"``, ``"value-iteration"``, ``"linear-program"`` or ``"auto"``.
         at_least: Stop as soon as the interval tells whether the optimum reaches this threshold.
-        callback: Told of every interval on the way.
+        callback: Called with every interval on the way.
 
     Raises:
         NotProperError: Some policy is not proper, and no infinite value follows from that.

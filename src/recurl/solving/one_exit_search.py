@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recurl.solving.one_exit_system import System
 
 Callback = Callable[[float, float, dict[str, float]], object]
-"""Told of every interval on the way: ``callback(lower, upper, work)``."""
+"""Called with every interval on the way: ``callback(lower, upper, work)``."""
 
 ITERATIONS = {
     "policy-iteration": policy_iteration,
@@ -93,7 +93,7 @@ class Search:
         return (low, high) if self.system.question.sign > 0 else (0.0 - high, 0.0 - low)
 
     def solution(self, reason: str, began: float) -> Solution:
-        """What was found, by a search that began at a time."""
+        """The result of a search that began at a time."""
         assert self.bounds is not None
         system = self.system
         lower = system.by_vertex(self.bounds.lower, -math.inf)

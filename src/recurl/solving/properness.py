@@ -255,7 +255,7 @@ def _visited(model: RMDP) -> Mask:
 
 
 def _witness(model: RMDP, found: Steps, endless: Mask) -> Policy:
-    """The actions that keep a run going where it can be kept going, and any action elsewhere.
+    """The actions that keep a run going where that is possible, and any action at other vertices.
 
     Any action, so that the run gets there with positive probability.
     """

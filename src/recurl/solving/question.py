@@ -1,4 +1,4 @@
-"""What is asked of a model: which reward to add up, what exits are worth, greatest or least."""
+"""Questions about a model: which reward to add up, what exits are worth, max or min."""
 
 from __future__ import annotations
 

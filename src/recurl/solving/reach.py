@@ -46,7 +46,7 @@ def reach_rows(t: Tables, certain: Floats) -> list[list[float]]:
 def call_worth(
     t: Tables, x: Floats, certain: Floats | None, extreme: Any = np.maximum
 ) -> tuple[Floats, Floats]:
-    """What every call port is worth at most, and a bound on the rounding error.
+    """Upper bounds on the values of call ports, and a bound on the rounding error.
 
     ``x(en) + p.t + (1 - sum p) max t`` with t = x(ret) - x(exits), exit by exit and p the certain
     probabilities; with ``extreme=np.minimum``, what it is worth at least.

@@ -98,7 +98,7 @@ class _Unit:
         self.model = model if question.rewards != "model" else model.with_rewards_times(factor)
 
     def tell(self, callback: Any) -> Any:
-        """A callback that is told of intervals in the usual unit."""
+        """A callback that receives intervals in the usual unit."""
         if callback is None:
             return None
         return lambda lower, upper, work: callback(

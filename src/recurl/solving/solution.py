@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What is known of the optimum from the start of a model.
+    """The interval, the policy and the evidence for the optimum from the start of a model.
 
     Attributes:
         model: The model that was solved.
@@ -163,13 +163,13 @@ def _seen(lower: Sequence[float], upper: Sequence[float]) -> tuple[float, float]
 
 
 def _counted(what: str, count: float) -> str:
-    """So many of what is named in the plural."""
+    """A count with its noun in the plural."""
     one = {"policies": "policy", "vertices": "vertex"}.get(what, what.removesuffix("s"))
     return f"{count:g} {one if count == 1 else what}"
 
 
 def _asked(model: RMDP, question: Question) -> str:
-    """What is asked, in words."""
+    """The question in words."""
     best = "greatest" if question.objective == "max" else "least"
     if question.rewards == "steps":
         return f"{best} expected number of steps"

@@ -143,7 +143,7 @@ class _Control(NamedTuple):
         return result
 
     def moves(self, x: Floats) -> tuple[Indices, Indices]:
-        """Actions that surely do nothing but go on elsewhere, and where; calls that end count.
+        """Actions that surely only lead to another vertex, and which; calls that end count.
 
         Their value is exactly that of the place, with no rounding.
         """

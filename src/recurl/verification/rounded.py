@@ -80,7 +80,7 @@ class _Part:
 
 
 class Rounded:
-    """What rounded arithmetic proves of a certificate.
+    """The claims of a certificate that rounded arithmetic proves.
 
     Args:
         model: The model.

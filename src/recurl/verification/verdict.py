@@ -1,4 +1,4 @@
-"""What the checker of certificates has to say."""
+"""The verdict of the checker of certificates."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ negated."""
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a certificate proves.
+    """The statement that a certificate proves.
 
     Attributes:
         lower: The optimum is at least this, or None if nothing is claimed.
         upper: The optimum is at most this, or None if nothing is claimed.
-        steps: The policies that `theorems` speaks of end within this expected number of steps from
+        steps: The policies that `theorems` names end within this expected number of steps from
             the start; infinite if none is bounded.
         checked: How many inequalities were checked.
         objective: Which optimum it is: ``"max"`` or ``"min"``.

@@ -63,12 +63,12 @@ class Contexts:
         return values[self.base[c] : self.base[c + 1]].reshape(shape)
 
     def view_calls(self, values: np.ndarray, c: int) -> np.ndarray:
-        """What is known of the calls of a component: a row per call, a column per context."""
+        """Bounds on the calls of a component: a row per call, a column per context."""
         shape = (len(self.parts[c].calls), self.count[c], *values.shape[1:])
         return values[self.call_base[c] : self.call_base[c + 1]].reshape(shape)
 
     def view_entries(self, values: np.ndarray, c: int) -> np.ndarray:
-        """What is known of the entries of a component: a row per entry, a column per context."""
+        """Bounds on the entries of a component: a row per entry, a column per context."""
         shape = (self.parts[c].entries, self.count[c], *values.shape[1:])
         return values[self.entry_base[c] : self.entry_base[c + 1]].reshape(shape)
 

@@ -92,7 +92,7 @@ def values_of(upper: Upper, lower: Lower) -> tuple[Floats, Floats]:
 
 
 def _mixed(upper: Upper, mix: Mix) -> Floats:
-    """What a mix of contexts proves of all vertices of the start component at the root."""
+    """Bounds that a mix of contexts proves on all vertices of the start component at the root."""
     problem = upper.contexts.problem
     c = problem.start
     weights = np.array([weight for _, weight in mix])
@@ -104,7 +104,7 @@ def _mixed(upper: Upper, mix: Mix) -> Floats:
 
 
 def interval_of(question: Question, upper: Upper, lower: Lower) -> tuple[float, float]:
-    """What both bounds prove, in the sense of the question and rounded outwards."""
+    """The interval that both bounds prove, in the sense of the question, rounded outwards."""
     below, (above, size) = lower_end(lower), _start_above(upper)
     above = float(np.nextafter(above + _margin(size), np.inf))
     return (below, above) if question.sign > 0 else (-above, -below)
@@ -117,7 +117,7 @@ def lower_end(lower: Lower) -> float:
 
 
 def _start_above(upper: Upper) -> tuple[float, float]:
-    """What the points prove of the start, and the size of the numbers that this is a sum of."""
+    """The bound that the points prove on the start, and the size of the numbers in its sum."""
     problem = upper.contexts.problem
     exits = problem.components[problem.start].exits
     total = size = 0.0

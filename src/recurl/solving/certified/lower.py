@@ -49,7 +49,7 @@ class Lower:
         return slots
 
     def at(self, component: int, vectors: Floats, rows: slice) -> Floats:
-        """What pieces are worth at exit values: by vector, vertex in ``rows``, and context."""
+        """Values of pieces at exit values: by vector, vertex in ``rows``, and context."""
         part = self.contexts.parts[component]
         exits = part.exits.stop - part.exits.start
         least = vectors.min(axis=1, keepdims=True)
@@ -64,12 +64,12 @@ class Lower:
         return worth.argmax(axis=1), worth.max(axis=1)
 
     def start(self) -> float:
-        """What is proved of the start."""
+        """The bound that is proved on the start."""
         problem = self.contexts.problem
         return float(problem.tables.start_prob @ self.best(problem.start, problem.root)[1])
 
     def of_pieces(self, component: int, pieces: np.ndarray, vectors: Floats) -> Floats:
-        """What some pieces, each at its own exit values, are worth at all vertices."""
+        """Values of some pieces, each at its own exit values, at all vertices."""
         least = vectors.min(axis=1)
         along = vectors - least[:, None]
         reach = self.contexts.view(self.reach, component)[:, pieces, : vectors.shape[1]]
@@ -78,7 +78,7 @@ class Lower:
         return worth
 
     def values(self) -> Floats:
-        """What the policy earns in each slot, the exits worth the vector of the context."""
+        """Values of the policy in each slot, the exits worth the vector of the context."""
         values = np.empty_like(self.rewards)
         for c, points in enumerate(self.contexts.points):
             every = np.arange(len(points))
@@ -189,7 +189,7 @@ class _Product:
 
 
 def composed_reach(lower: Lower, reach: Floats) -> Floats:
-    """What the policy's own choices reach from each slot, exits left as they are."""
+    """Exit probabilities of the policy's own choices from each slot, exits left as they are."""
     ctx = lower.contexts
     out = _chosen(lower, reach)
     after = reach[ctx.call_returns]
@@ -199,7 +199,7 @@ def composed_reach(lower: Lower, reach: Floats) -> Floats:
 
 
 def _chosen(lower: Lower, values: Floats, *, paid: bool = False) -> Floats:
-    """Expectation of values after the policy's action at each state; elsewhere as they are."""
+    """Expectation of values after the policy's action at each state; other values unchanged."""
     ctx = lower.contexts
     out = values.copy()
     for c, part in enumerate(ctx.parts):
@@ -263,7 +263,7 @@ def steps_of(lower: Lower) -> Floats | None:
 
 
 def composed_rewards(lower: Lower, rewards: Floats) -> Floats:
-    """What the policy's own choices earn: at calls R_c + p_c.R_ret + (1 - sum p_c) min R_ret."""
+    """Rewards of the policy's own choices: at calls R_c + p_c.R_ret + (1 - sum p_c) min R_ret."""
     ctx = lower.contexts
     out = _chosen(lower, rewards, paid=True)
     share = np.where(ctx.call_inside, lower.reach[lower.called], 0.0)

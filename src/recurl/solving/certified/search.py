@@ -219,7 +219,7 @@ class Search:
         return values, slack, old.inverses.carried(contexts, near)
 
     def _from_above(self, contexts: Contexts) -> Floats:
-        """What the first bound says at all points."""
+        """The first bound at all points."""
         values = np.empty(int(contexts.base[-1]))
         for c, points in enumerate(contexts.points):
             anchor, crude = self.problem.crude(c)
@@ -228,7 +228,7 @@ class Search:
         return values
 
     def _from_below(self, contexts: Contexts) -> Floats:
-        """What the best pieces so far earn at all points."""
+        """The values of the best pieces so far at all points."""
         values = np.empty(int(contexts.base[-1]))
         for c, points in enumerate(contexts.points):
             part = self.problem.components[c]

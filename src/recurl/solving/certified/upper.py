@@ -21,7 +21,7 @@ Mix = list[tuple[int, float]]
 
 @dataclass(eq=False)
 class Links:
-    """What an upper bound is made of: the best actions, and the contexts that bound each call.
+    """The parts of an upper bound: the best actions, and the contexts that bound each call.
 
     Attributes:
         contexts: The contexts.
@@ -205,7 +205,7 @@ class Upper:
         return self.contexts.points[c].bound(u, problem.root[None, :])
 
     def start(self) -> float:
-        """What is proved of the start, the excess counted."""
+        """The bound that is proved on the start, the excess included."""
         problem = self.contexts.problem
         c, entries = problem.start, slice(0, len(problem.tables.start_prob))
         value: Floats = self._at_root().value[0]
