@@ -13,7 +13,7 @@ from recurl.model.rmdp import RMDP
 from recurl.model.tables import CALL, EXIT, Layout
 from recurl.model.transforms.unravelling import Unravelling
 from recurl.policy import Policy
-from recurl.solving.elsewhere import certified_elsewhere
+from recurl.solving.general_certificate import general_certificate
 from recurl.solving.one_exit import solve_one_exit
 from recurl.solving.properness import Analysis, analyse
 from recurl.solving.question import Question
@@ -69,7 +69,7 @@ def solve_hierarchical(
         policy=_policy(model, states, found.policy) if found.policy else None,
         values_lower=_on_empty_stack(model, states, found.values_lower),
         values_upper=_on_empty_stack(model, states, found.values_upper),
-        _certify=partial(certified_elsewhere, model, question, epsilon, options),
+        _certify=partial(general_certificate, model, question, epsilon, options),
     )
 
 

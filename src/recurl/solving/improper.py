@@ -64,7 +64,7 @@ def improper_optimum(
 
 
 def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solution:
-    """What is known for certain where no method applies: an interval that may be wide.
+    """The certain part of an answer where no method applies: an interval that may be wide.
 
     A policy that ends bounds the optimum on one side. On the other one, rewards of one sign do.
 

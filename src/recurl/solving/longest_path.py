@@ -18,7 +18,7 @@ import numpy as np
 
 from recurl.model.tables import CALL, EXIT, Floats, Ints
 from recurl.policy import Policy
-from recurl.solving.elsewhere import certified_elsewhere
+from recurl.solving.general_certificate import general_certificate
 from recurl.solving.outward import float_above, float_below
 from recurl.solving.solution import Solution
 
@@ -81,7 +81,7 @@ def solve_deterministic(
         values_upper=upper,
         work={"vertices": t.n_vertices},
         seconds=time.perf_counter() - began,
-        _certify=partial(certified_elsewhere, model, question, epsilon, options),
+        _certify=partial(general_certificate, model, question, epsilon, options),
     )
 
 

@@ -209,7 +209,7 @@ def write(model: RMDP, path: Path) -> None:
 
 
 class _Writer:
-    """The lines of a model; names that are no words of the format become numbered ones."""
+    """The lines of a model; names that are not words of the format become numbered ones."""
 
     def __init__(self, model: RMDP) -> None:
         spec = disassemble(model)

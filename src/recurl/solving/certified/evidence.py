@@ -111,7 +111,7 @@ def interval_of(question: Question, upper: Upper, lower: Lower) -> tuple[float, 
 
 
 def lower_end(lower: Lower) -> float:
-    """What a lower bound proves of the start, rounded down."""
+    """The lower bound that is proved on the start, rounded down."""
     end = lower.start()
     return float(np.nextafter(end - _margin(end), -np.inf))
 

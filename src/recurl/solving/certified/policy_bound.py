@@ -1,4 +1,4 @@
-"""What a policy that ends earns: a bound that holds whether other policies end or not."""
+"""The value of a policy that ends: a bound that holds whether other policies end or not."""
 
 from __future__ import annotations
 

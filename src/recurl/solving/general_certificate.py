@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from recurl.solving.question import Question
 
 
-def certified_elsewhere(
+def general_certificate(
     model: RMDP, question: Question, epsilon: float, options: dict[str, Any]
 ) -> Certificate:
     """The certificate of a general method, for answers that were found in another way.

@@ -4,14 +4,14 @@ import pytest
 
 import recurl
 from recurl.errors import CertificateError
-from recurl.solving.elsewhere import certified_elsewhere
+from recurl.solving.general_certificate import general_certificate
 from recurl.solving.question import Question
 
 
 @pytest.mark.parametrize("model", [recurl.zoo.succinct(5), recurl.zoo.stack_matters()])
 def test_a_general_method_proves_it(model: recurl.RMDP) -> None:
     value = recurl.solve(model).value
-    verdict = recurl.verify(model, certified_elsewhere(model, Question(), 1e-6, {}))
+    verdict = recurl.verify(model, general_certificate(model, Question(), 1e-6, {}))
     assert verdict.lower is not None
     assert verdict.upper is not None
     assert verdict.lower - 1e-6 <= value <= verdict.upper + 1e-6
@@ -36,4 +36,4 @@ def test_there_is_none_without_a_theorem() -> None:
     builder.at("in").action("stay").to("n").action("x", reward=-3).to("x")
     builder.at("n").action("stay").to("n").action("y", reward=-1).to("y")
     with pytest.raises(CertificateError, match="no certificate for this answer: walk is not"):
-        certified_elsewhere(builder.build(), Question(), 1e-6, {})
+        general_certificate(builder.build(), Question(), 1e-6, {})
