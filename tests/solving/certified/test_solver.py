@@ -44,6 +44,12 @@ def test_where_the_best_choice_changes_at_the_exit_values_themselves(epsilon: fl
     assert solution.upper >= -0.2 - 1e-12
 
 
+def test_small_gaps_of_many_calls_are_followed_too() -> None:
+    # Trials that turn back at 3 % of the width asked for stopped here at 1.7e-3.
+    model = recurl.zoo.random_model(seed=4, components=3, nodes=20, exits=6)
+    assert certified(model, 1e-3).gap <= 1e-3
+
+
 def test_palindrome() -> None:
     solution = certified(recurl.zoo.palindrome())
     assert solution.gap <= 1e-6

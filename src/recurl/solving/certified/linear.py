@@ -297,7 +297,7 @@ class _Sparse(_Block):
     def __init__(self, part: Component, count: int) -> None:
         super().__init__(part, count)
         self.factors: list[Any] = [None] * count
-        self.rows = np.zeros((count, part.entries, part.size))
+        self.rows: list[Floats | None] = [None] * count
 
     def update(self, which: np.ndarray, action: np.ndarray, share: Floats) -> None:
         from scipy.sparse import coo_array, eye_array
@@ -307,7 +307,6 @@ class _Sparse(_Block):
         part = self.part
         place = np.broadcast_to(part.calls[:, None], part.returns.shape)[part.inside]
         shape = (part.size, part.size)
-        unit = np.eye(part.size, part.entries)
         for i, x in enumerate(which):
             chosen = part.matrix[action[:, i]].tocoo()
             ends = (
@@ -317,11 +316,11 @@ class _Sparse(_Block):
             values = np.concatenate([chosen.data, share[:, i][part.inside]])
             moves = coo_array((values, ends), shape)
             self.factors[x] = splu((eye_array(part.size) - moves).tocsc())
-            self.rows[x] = self.factors[x].solve(unit, trans="T").T
+            self.rows[x] = None
 
     def taken(self, which: np.ndarray) -> Self:
         other = super().taken(which)
-        other.factors, other.rows = [self.factors[x] for x in which], self.rows[which]
+        other.factors, other.rows = ([own[x] for x in which] for own in (self.factors, self.rows))
         return other
 
     def solve(self, right: Floats) -> Floats:
@@ -331,7 +330,11 @@ class _Sparse(_Block):
         return out
 
     def entry_rows(self) -> Floats:
-        return self.rows
+        unit = np.eye(self.part.size, self.part.entries)
+        for x, factor in enumerate(self.factors):
+            if self.rows[x] is None:
+                self.rows[x] = factor.solve(unit, trans="T").T
+        return np.array(self.rows)
 
 
 def solve_from_identity(matrix: Any, right: Floats, rtol: float = 1e-5) -> Floats:

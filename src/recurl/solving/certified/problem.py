@@ -95,6 +95,11 @@ class Component:
         return np.setdiff1d(np.arange(self.size), self.states)
 
     @cached_property
+    def backwards(self) -> Any:
+        """The matrix from vertices to actions."""
+        return self.matrix.T.tocsr()
+
+    @cached_property
     def choices(self) -> np.ndarray:
         """Number of actions of each state."""
         return np.diff(np.append(self.begin, len(self.gain)))

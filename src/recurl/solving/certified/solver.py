@@ -30,6 +30,8 @@ _PATIENCE = 8
 _HASTY, _PATIENT = (0.67, 3), (0.97, 12)
 """Share of the gap, and bundles of trials: they stop when so many leave more, sooner if there is a
 way on."""
+_COARSEST, _FINEST = 3e-2, 3e-6
+"""Shares of the width asked for below which gaps of calls are ignored, at first and at last."""
 _FEW_EXITS = 4
 _TOGETHER = 500
 """Points with more than a few exits beyond which solving them together takes too long."""
@@ -123,7 +125,7 @@ class _Run:
         """Trials as long as they help, their points solved together, and again."""
         while not self.done:
             before = self.found.gap
-            trials = self._follow(upper, lower, *_PATIENT)
+            trials = self._follow(upper, lower, *_PATIENT, finest=_FINEST)
             seeds = _leading(trials.upper())
             if self.done or sum(map(len, seeds)) > _TOGETHER:
                 break
@@ -162,9 +164,14 @@ class _Run:
         in_time = time.monotonic() < self.deadline
         return "more points no longer bring the bounds together" if in_time else "the time is up"
 
-    def _follow(self, upper: Upper, lower: Lower, enough: float, span: int) -> Trials:
-        """Trials as long as they help: until ``span`` leave more than ``enough`` of the gap."""
-        trials = Trials(upper, lower, tolerance=0.03 * self.epsilon)
+    def _follow(
+        self, upper: Upper, lower: Lower, enough: float, span: int, finest: float = _COARSEST
+    ) -> Trials:
+        """Trials as long as they help: until ``span`` leave more than ``enough`` of the gap.
+
+        Then they turn back later, as small gaps of many calls may add up, down to ``finest``.
+        """
+        trials = Trials(upper, lower, tolerance=_COARSEST * self.epsilon)
         gaps = [np.inf] * span
         while True:
             trials.run()
@@ -174,6 +181,9 @@ class _Run:
             gaps.append(high - low)
             self._report(max(low, self.found.low), min(high, self.found.high))
             stalled = gaps[-1] > enough * gaps[-1 - span]
+            if stalled and trials.tolerance > finest * self.epsilon:
+                trials.tolerance, trials.fine = 0.1 * trials.tolerance, 0.1 * trials.fine
+                gaps, stalled = [np.inf] * span, False
             if stalled or gaps[-1] <= 0.9 * self.epsilon or self._over(low, high):
                 break
         self.found.keep_upper(trials.upper())

@@ -20,7 +20,7 @@ from recurl.solving.certified.points import Cloud
 from recurl.solving.certified.upper import Upper
 
 if TYPE_CHECKING:
-    from recurl.solving.certified.problem import Component, Problem
+    from recurl.solving.certified.problem import Component, Problem, Site
 
 _SLACK = 1e-13
 _NEAR = 1e-13
@@ -57,8 +57,11 @@ class Pieces(NamedTuple):
         """What all pieces are worth at exit values, from some vertices: ``[n, rows, pieces]``."""
         least = vectors.min(axis=1)
         along = vectors - least[:, None]
-        worth: Floats = (self.reach[rows] @ along.T).transpose(2, 0, 1)
-        worth += self.rewards[rows] + least[:, None, None]
+        reach, rewards = self.reach[rows], self.rewards[rows]
+        flat: Floats = along @ reach.reshape(-1, reach.shape[2]).T
+        worth = flat.reshape(len(vectors), *rewards.shape)
+        worth += rewards
+        worth += least[:, None, None]
         return worth
 
     def below(self, vectors: Floats, entries: slice) -> Floats:
@@ -93,6 +96,11 @@ class Trials:
         points: Points of each component, vectors normalised to minimum 0.
         values: Values of the vertices of each component at them. ``[vertices, points]``
         pieces: Pieces of each component.
+        clock: Number of backups so far.
+        changed: Clock when the entries of each point last fell.
+        checked: Clock when the calls of each point were last bounded.
+        called: Values of the vertices of each point then. ``[vertices, points]``
+        tried: Number of pieces when pieces at each point were last looked for.
     """
 
     def __init__(self, upper: Upper, lower: Lower, *, tolerance: float) -> None:
@@ -108,6 +116,11 @@ class Trials:
             least = raised[part.exits].min(axis=0)
             self.points.append(Cloud((raised[part.exits] - least).T))
             self.values.append(raised - least)
+        self.clock = 0
+        self.tried = [np.zeros(len(points), np.int64) for points in self.points]
+        self.changed = [np.zeros(len(points), np.int64) for points in self.points]
+        self.checked = [np.full(len(points), -1) for points in self.points]
+        self.called = [np.full_like(values, np.inf) for values in self.values]
         self.room = [0.0] * len(self.points)
         self._prune()
         self.pieces = [_pieces_of(lower, c) for c in range(len(self.points))]
@@ -135,6 +148,8 @@ class Trials:
             if len(vectors) > self.room[c]:
                 kept = needed_points(vectors, values[part.entry_rows].T)
                 self.points[c], self.values[c] = Cloud(vectors[kept]), values[:, kept]
+                self.changed[c], self.checked[c] = self.changed[c][kept], self.checked[c][kept]
+                self.called[c], self.tried[c] = self.called[c][:, kept], self.tried[c][kept]
                 self.room[c] = _ROOM * len(kept) + _SIDE_BY_SIDE
 
     def bounds(self) -> tuple[float, float]:
@@ -183,6 +198,10 @@ class Trials:
             values[part.exits] = wanted[new].T
             self.points[c] = Cloud(np.concatenate([points.vectors, wanted[new]]))
             self.values[c] = np.concatenate([self.values[c], values], axis=1)
+            self.called[c] = np.concatenate([self.called[c], np.full_like(values, np.inf)], axis=1)
+            self.changed[c] = np.append(self.changed[c], np.full(len(new), self.clock))
+            self.checked[c] = np.append(self.checked[c], np.full(len(new), -1))
+            self.tried[c] = np.append(self.tried[c], np.zeros(len(new), np.int64))
         return near
 
     def _next(self, level: Level) -> Level:
@@ -253,13 +272,13 @@ class Trials:
         np.put_along_axis(
             taken, best := part.greedy(w), np.take_along_axis(taken, best, axis=0) + 0.5, axis=0
         )
-        back, state = part.matrix.T.tocsr(), part.states.repeat(count)
+        state = part.states.repeat(count)
         share = self._shares(part, piece)
         left = np.zeros((part.size, len(own)))
         left[part.entry_rows] = mass
         visits = left.copy()
         for _ in range(_STEPS):
-            new = back @ (taken * left[state])
+            new = part.backwards @ (taken * left[state])
             for site in part.sites:
                 new[site.returns] = np.einsum(
                     "benk,ben->bkn",
@@ -282,7 +301,9 @@ class Trials:
 
     def _back_up_above(self, c: int, own: np.ndarray) -> None:
         """Lower the values of some points as far as the bounds of their calls allow."""
-        part, w = self.problem.components[c], self.values[c][:, own]
+        part, w, checked = self.problem.components[c], self.values[c][:, own], self.checked[c][own]
+        before, last = w[part.entry_rows].copy(), self.called[c][:, own]
+        self.clock += 1
         for _ in range(_ROUNDS):
             for _ in range(_SWEEPS):
                 best = np.minimum(part.earned(w)[1], w[part.states])
@@ -290,31 +311,53 @@ class Trials:
                 w[part.states] = best
                 if change <= self.fine:
                     break
-            fallen = 0.0
-            for site in part.sites:
-                entries = self.problem.components[site.callee].entry_rows
-                u = self.values[site.callee][entries].T
-                bound = self.points[site.callee].least(u, _rows(w, site.returns))
-                rows = part.calls[site.calls]
-                new = np.minimum(_by_call(bound, site.calls.shape), w[rows])
-                fallen = max(fallen, float((w[rows] - new).max(initial=0.0)))
-                w[rows] = new
-            if fallen <= self.fine:
+            falls = [self._call_above(part, site, w, last, checked) for site in part.sites]
+            checked, last = np.full(len(own), self.clock), w.copy()
+            if max(falls, default=0.0) <= self.fine:
                 break
         self.values[c][:, own] = w
+        self.checked[c][own], self.called[c][:, own] = self.clock, last
+        self.changed[c][own[(w[part.entry_rows] < before).any(axis=0)]] = self.clock
+
+    def _call_above(
+        self, part: Component, site: Site, w: Floats, last: Floats, checked: np.ndarray
+    ) -> float:
+        """Lower the bounds of some boxes; by how much they fall.
+
+        Where exit values are those of when they were last computed, only points that have changed
+        since can lower them.
+        """
+        points, entries = self.points[site.callee], self.problem.components[site.callee].entry_rows
+        u, rows = self.values[site.callee][entries].T, part.calls[site.calls]
+        vectors, shape = _rows(w, site.returns), site.calls.shape
+        other = (vectors < _rows(last, site.returns)).any(axis=1)
+        bound = np.full((len(vectors), u.shape[1]), np.inf)
+        if other.any():
+            bound[other] = points.least(u, vectors[other])
+        recent = np.flatnonzero(self.changed[site.callee] >= checked.min(initial=self.clock))
+        if len(recent) and not other.all():
+            bound[~other] = Cloud(points.vectors[recent]).least(u[recent], vectors[~other])
+        new = np.minimum(_by_call(bound, shape), w[rows])
+        fallen = float((w[rows] - new).max(initial=0.0))
+        w[rows] = new
+        return fallen
 
     def _back_up_below(self, c: int, own: np.ndarray) -> None:
         """Add the pieces of the policies that look best at some points, if they gain something."""
         part, known = self.problem.components[c], self.pieces[c]
+        pieces = sum(len(each.vectors) for each in self.pieces)
+        own = own[self.tried[c][own] < pieces]
+        if len(own) == 0:
+            return
+        self.tried[c][own] = pieces
         vectors = self.points[c].vectors[own]
         before = known.at(vectors, part.entry_rows).max(axis=2)
-        low = self._values_below(c, vectors)
+        low, callee = self._values_below(c, vectors)
         hope = (low[part.entry_rows].T - before).max(axis=1)
         own = np.flatnonzero(hope > self.fine)
         if len(own) == 0:
             return
-        low, vectors = low[:, own], vectors[own]
-        callee, _ = self._best_pieces(part, low)
+        low, vectors, callee = low[:, own], vectors[own], callee[:, own]
         new, sound = self._solved(part, Pieces(vectors, part.greedy(low), callee, low, np.zeros(0)))
         worth = np.diagonal(new.at(vectors, part.entry_rows), axis1=0, axis2=2).T
         gained = (worth - before[own]).max(axis=1)
@@ -322,9 +365,10 @@ class Trials:
         if len(kept):
             self.pieces[c] = known.joined(new.only(kept))
 
-    def _values_below(self, c: int, vectors: Floats) -> Floats:
-        """Values with exits worth some vectors and calls worth their best piece, from below."""
-        part = self.problem.components[c]
+    def _values_below(self, c: int, vectors: Floats) -> tuple[Floats, np.ndarray]:
+        """Values with exits worth some vectors and calls worth their best piece, and that piece."""
+        part, last = self.problem.components[c], np.zeros(0)
+        returns = part.returns[part.inside]
         low = self.pieces[c].below(vectors, part.entry_rows)
         low[part.exits] = vectors.T
         for _ in range(_ROUNDS):
@@ -334,12 +378,15 @@ class Trials:
                 low[part.states] = best
                 if change <= self.fine:
                     break
-            worth = np.maximum(self._best_pieces(part, low)[1], low[part.calls])
+            if last.size and not (low[returns] > last).any():
+                break
+            last = low[returns]
+            callee, worth = self._best_pieces(part, low)
             risen = float((worth - low[part.calls]).max(initial=0.0))
-            low[part.calls] = worth
+            low[part.calls] = np.maximum(worth, low[part.calls])
             if risen <= self.fine:
                 break
-        return low
+        return low, callee
 
     def _solved(self, part: Component, new: Pieces) -> tuple[Pieces, np.ndarray]:
         """R and p of pieces from their choices, a little below the solution; which are sound."""
@@ -361,10 +408,10 @@ class Trials:
         block = block_of(part, n)
         block.update(np.arange(n), new.action, share)
         rewards = np.zeros((part.size, n))
-        for _ in range(2):
+        for columns in (1, 1 + exits):
             lost = rest * _least(part, rewards)
             right[part.calls, :, 0] = paid + lost - _SLACK * size
-            found = block.solve(right)
+            found = block.solve(right[:, :, :columns])
             rewards = found[:, :, 0]
         reach = np.maximum(found[:, :, 1:], 0.0)
         if exits == 1:
