@@ -7,7 +7,7 @@ Three parts, all of them if none is named; compile time apart.
 - ``large``: the robust bounds of one large random model from the counts of a number of draws of
   each pair, in seconds and memory.
 - ``hold``: 200 seeded repetitions on small models, delta 0.1: how often the optimum lay in the
-  interval at every look on the way, and the samples it took beside those of a plan.
+  interval after every round, and the samples it took beside those of a plan.
 - ``samples``: the samples that an interval of a given width takes, adaptively, by family of
   confidence sets, and what a plan made beforehand would take: means of a few seeds, delta 0.05.
 """
@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 
 import recurl
-from recurl.learn.pac.access import ModelAccess
-from recurl.learn.pac.adaptive import sets_of
-from recurl.learn.pac.intervals import FAMILIES, level_size
+from recurl.learn.pac.confidence import FAMILIES, level_size, sets_of
+from recurl.learn.pac.model_access import ModelAccess
 from recurl.learn.pac.robust import RobustBounds
 
 SEEDS, DELTA, LEVEL = 5, 0.05, 20
@@ -74,22 +73,22 @@ def compare(name: str, model: recurl.RMDP, epsilon: float, options: dict[str, An
 
 
 def repeat(name: str, model: recurl.RMDP, epsilon: float, options: dict[str, Any]) -> None:
-    """How often the claim held, at every look of a run."""
+    """How often the claim held after every round of a run."""
     discount = options.get("discount")
     asked = model if discount is None else recurl.discount_steps(model, discount)
     truth = recurl.solve(asked, epsilon=1e-7)
     held, samples = 0, []
     for seed in range(REPETITIONS):
-        looks: list[bool] = []
+        rounds: list[bool] = []
 
-        def look(lower: float, upper: float, work: Any, looks: list[bool] = looks) -> None:
-            looks.append(lower <= truth.upper and truth.lower <= upper)
+        def check(lower: float, upper: float, work: Any, rounds: list[bool] = rounds) -> None:
+            rounds.append(lower <= truth.upper and truth.lower <= upper)
 
         source = recurl.ModelEnv(model) if "access" in options else model
         learner = recurl.PACLearner(epsilon, OFTEN, seed=seed, **options)
-        found = learner.learn(source, callback=look)
+        found = learner.learn(source, callback=check)
         assert found.reached
-        held += all(looks)
+        held += all(rounds)
         samples.append(found.samples)
     mean, plan = np.mean(samples), found.planned
     part = "" if plan is None else f"{plan:>16,}{mean / plan:>12.2g}"
@@ -104,7 +103,7 @@ def bounds_of(model: recurl.RMDP) -> tuple[float, RobustBounds]:
     access.level[random] = LEVEL
     began = time.perf_counter()
     bounds = RobustBounds(access.model)
-    bounds.tighten(sets_of(access.view(), "clopper-pearson", DELTA), tolerance=1e-6)
+    bounds.tighten(sets_of(access.observed(), "clopper-pearson", DELTA), tolerance=1e-6)
     return time.perf_counter() - began, bounds
 
 

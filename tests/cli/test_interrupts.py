@@ -117,8 +117,8 @@ def test_a_press_while_the_interpreter_ends_does_not_count(tmp_path: Path) -> No
 
 def test_compiled_bounds_leave_other_threads_alone() -> None:
     """Else the thread that hears Ctrl-C would wait for the end of a search."""
-    from recurl.learn.pac import kernel as pac
+    from recurl.learn.pac import robust
 
-    found = [one for one in vars(pac).values() if hasattr(one, "targetoptions")]
+    found = [one for one in vars(robust).values() if hasattr(one, "targetoptions")]
     assert found
     assert all(one.targetoptions.get("nogil") or one.targetoptions.get("inline") for one in found)

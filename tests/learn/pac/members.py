@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from recurl.learn.pac.kernel import Sets
+from recurl.learn.pac.confidence import Sets
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import Floats
 

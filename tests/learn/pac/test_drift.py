@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recurl
-from recurl.learn.pac.access import with_probabilities
-from recurl.learn.pac.drift import Cut, Drift, learn_with_drift, paying
-from recurl.learn.pac.one_exit import Task
+from recurl.learn.pac.drift import Cut, Drift, contradictions, paying
+from recurl.learn.pac.learner import PACLearner
+from recurl.learn.pac.observed import with_probabilities
 
 GOOD = Drift(height=4, fall=0.15, value=9)
 
@@ -98,8 +98,8 @@ def test_cut_values_of_close_models_differ_by_no_more_than_stated(
 
 @pytest.mark.parametrize(("adaptive", "epsilon"), [(False, 1.0), (True, 0.7)])
 def test_the_optimum_of_cloud_without_a_discount(adaptive: bool, epsilon: float) -> None:
-    task = Task(epsilon, 0.05, seed=1)
-    learned = learn_with_drift(recurl.zoo.cloud(), task, GOOD, adaptive=adaptive)
+    method = "adaptive" if adaptive else "plan"
+    learned = PACLearner(epsilon, 0.05, method, drift=GOOD, seed=1).learn(recurl.zoo.cloud())
     assert learned.warnings == ()
     assert learned.lower <= -5.34248 <= learned.upper
     assert learned.upper - learned.lower <= (epsilon if adaptive else 2 * epsilon)
@@ -116,6 +116,37 @@ def test_the_optimum_of_cloud_without_a_discount(adaptive: bool, epsilon: float)
 def test_wrong_assumptions_are_warned_of_and_stated() -> None:
     wrong = Drift(1.2, 0.15, 9)
     with pytest.warns(UserWarning, match="above c_o"):
-        found = learn_with_drift(recurl.zoo.cloud(), Task(8.0, 0.05), wrong, adaptive=True)
+        found = PACLearner(8.0, 0.05, drift=wrong).learn(recurl.zoo.cloud())
     assert found.warnings
     assert "Warning: " in found.statement
+
+
+def test_what_holds_is_not_contradicted() -> None:
+    assert contradictions(recurl.zoo.cloud(), Drift(height=4, fall=0.15, value=9)) == ()
+
+
+def test_what_always_holds_is_not_contradicted() -> None:
+    for seed in range(3):
+        model = recurl.zoo.random_model(seed=seed, components=2, nodes=4)
+        steps = recurl.analyse(model).bound_everywhere
+        assert contradictions(model, Drift.of_steps(steps, 1.0)) == ()
+
+
+def test_stacks_that_are_too_high_are_found() -> None:
+    found = contradictions(recurl.zoo.cloud(), Drift(1.2, 0.15, 9))
+    assert any("c_o = 1.2" in text for text in found)
+
+
+def test_levels_that_are_worth_too_much_are_found_within_runs_too() -> None:
+    model = (
+        recurl.Builder("inside")
+        .component("A", entries="in", exits="out").box("c", "B")
+        .at("in").action("call", reward=-5).to("c")
+        .at("c.out").action("up").to("out")
+        .component("B", entries="in", exits="out")
+        .at("in").action("go", reward=5).to("out")
+        .build()
+    )  # fmt: skip
+    assert contradictions(model, Drift(3, 0.5, 5)) == ()
+    found = contradictions(model, Drift(3, 0.5, 4))
+    assert found == ("under the uniform policy a level entered at B.in is worth 5, beyond b = 4",)

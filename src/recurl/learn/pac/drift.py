@@ -22,28 +22,27 @@ The assumptions are needed for the true model only.
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
-from recurl.learn.pac.access import ModelAccess, with_probabilities
-from recurl.learn.pac.contexts import without_lanes
-from recurl.learn.pac.drift_check import contradictions
-from recurl.learn.pac.general import General, guarantee_of
-from recurl.learn.pac.guarantee import Guarantee
-from recurl.learn.pac.one_exit import Task, draw_plan, learned_model, total_or_none
-from recurl.learn.pac.plan import Plan, weissman_samples
-from recurl.learn.pac.unseen import unseen
+from recurl.learn.pac.criteria import Enclosure, plan_of
+from recurl.learn.pac.nature import without_lanes
+from recurl.learn.pac.observed import with_probabilities
 from recurl.model.transforms.discounting import discount_steps
+from recurl.policy import Policy
+from recurl.simulation.walk import Walk
 from recurl.solving.api import solve
 
 if TYPE_CHECKING:
+    from recurl.learn.pac.loop import Task
+    from recurl.learn.pac.plan import Plan
     from recurl.model.rmdp import RMDP
-    from recurl.policy import Policy
 
 _PART, _SOLVED, _LONGEST = 0.4, 0.05, 10**5
+_EPISODES, _LIMIT, _POLICIES, _SURE = 200, 300, 4, 4.0
+_FEW = 30
 
 
 @dataclass(frozen=True)
@@ -126,15 +125,25 @@ def paying(model: RMDP, pay: float) -> RMDP:
 
 
 class Cut:
-    """A model whose runs are cut after k steps on average, each level then paying b or -b.
+    """The total reward of a model whose runs are cut after k steps on average.
+
+    Each level of the stack then pays b in an upper model and -b in a lower one.
 
     Args:
         drift: The assumptions.
         k: The steps; `adjust` makes them more.
     """
 
+    rule = "cut values differ by closeness (b (1 + c_o) (k² - 1) + s (k - 1) / 2) at most; Weissman"
+
     def __init__(self, drift: Drift, k: int) -> None:
         self.drift, self.k = drift, k
+        self.name = f"{drift!r}"
+
+    @classmethod
+    def of(cls, drift: Drift, epsilon: float) -> Self:
+        """The cut that a precision asks for at least."""
+        return cls(drift, drift.cut(_PART * epsilon))
 
     @property
     def discount(self) -> float:
@@ -152,83 +161,135 @@ class Cut:
     def adjust(self, learned: RMDP, epsilon: float) -> None:
         """Cut later where the cut alone leaves more than half of epsilon open."""
         while self.k < _LONGEST:
-            high, low = (
-                solve(cut, epsilon=_SOLVED * epsilon)
-                for cut in (self.upper(learned), self.lower(learned))
-            )
-            if high.upper - low.lower <= epsilon / 2:
+            found = self._enclose(learned, _SOLVED * epsilon)
+            if found.upper - found.lower <= epsilon / 2:
                 return
             self.k *= 2
 
-
-def learn_with_drift(model: RMDP, task: Task, drift: Drift, *, adaptive: bool = False) -> Guarantee:
-    """The optimum of any model whose stacks shrink as assumed, planned or adaptively."""
-    found = contradictions(model, drift, task.seed)
-    for text in found:
-        warnings.warn(text, UserWarning, stacklevel=3)
-    return (_adaptively if adaptive else _planned)(model, task, drift, found)
-
-
-def plan_with_drift(model: RMDP, task: Task, drift: Drift) -> Plan:
-    """Samples of each pair that bring the cut values within a part of epsilon."""
-    t = model.tables
-    first = t.transition_start[:-1]
-    spread = np.maximum.reduceat(t.reward, first) - np.minimum.reduceat(t.reward, first)
-    closeness = drift.closeness(_PART * task.epsilon, float(spread.max(initial=0.0)))
-    return Plan(closeness, weissman_samples(closeness, np.diff(t.transition_start), task.delta))
-
-
-def _assumed(drift: Drift) -> dict[str, float | str]:
-    return {
-        "Assumed c_o (height)": drift.height,
-        "Assumed mu (fall)": drift.fall,
-        "Assumed b (worth of a level)": drift.value,
-    }
-
-
-def _adaptively(model: RMDP, task: Task, drift: Drift, found: tuple[str, ...]) -> Guarantee:
-    planned = total_or_none(lambda: plan_with_drift(model, task, drift))
-    frame = Cut(drift, drift.cut(_PART * task.epsilon))
-    run = General(ModelAccess(model, task.seed), task, frame)
-    run.run()
-    policy = None if run.policy is None else without_lanes(run.policy, model)
-    numbers = {**_assumed(drift), "Cut length k": float(frame.k)}
-    return guarantee_of(run, policy, planned, numbers, warnings=found)
-
-
-def _planned(model: RMDP, task: Task, drift: Drift, found: tuple[str, ...]) -> Guarantee:
-    access, plan = ModelAccess(model, task.seed), plan_with_drift(model, task, drift)
-    part, frame = _PART * task.epsilon, Cut(drift, drift.cut(_PART * task.epsilon))
-    draw_plan(access, plan, task)
-    learned = learned_model(access)
-    high, low = (
-        solve(cut, epsilon=_SOLVED * task.epsilon)
-        for cut in (frame.upper(learned), frame.lower(learned))
-    )
-    lower, upper = low.lower - part, high.upper + part
-    # In the lower model the policy is worth at least low.lower, in the true one not less than that.
-    policy: Policy | None = None if low.policy is None else without_lanes(low.policy, model)
-    return Guarantee(
-        learned,
-        lower,
-        upper,
-        (lower + upper) / 2,
-        policy,
-        loss=upper - lower,
-        epsilon=task.epsilon,
-        delta=task.delta,
-        reached=upper - lower <= 2 * task.epsilon,
-        samples=access.samples,
-        planned=plan.total,
-        method="plan",
-        numbers={
-            **_assumed(drift),
-            "Cut length k": float(frame.k),
-            "Closeness of every pair (sum of differences)": plan.closeness,
-            "Error from sampling": part,
+    def _enclose(self, learned: RMDP, precise: float) -> Enclosure:
+        high, low = (
+            solve(cut, epsilon=precise) for cut in (self.upper(learned), self.lower(learned))
+        )
+        optima: dict[str, float | str] = {
             "Optimum of the lower model": low.value,
             "Optimum of the upper model": high.value,
-        },
-        unseen=unseen(access.view()),
-        warnings=found,
+        }
+        # The policy is worth low.lower in the lower model, and not less in the true one.
+        return Enclosure(low.lower, high.upper, (low.lower + high.upper) / 2, low.policy, optima)
+
+    def plan(self, model: RMDP, task: Task) -> Plan:
+        """Samples of each pair that bring the cut values within a part of epsilon."""
+        t, room = model.tables, _PART * task.epsilon
+        first = t.transition_start[:-1]
+        spread = np.maximum.reduceat(t.reward, first) - np.minimum.reduceat(t.reward, first)
+        closeness = self.drift.closeness(room, float(spread.max(initial=0.0)))
+        return plan_of(model, closeness, task.delta, room, self.numbers())
+
+    def enclose(self, learned: RMDP, precise: float) -> Enclosure:
+        """The optimum of a learned model, between those of its cut models."""
+        return self._enclose(learned, _SOLVED / (1 - _PART) * precise)
+
+    def policy_for(self, policy: Policy, model: RMDP) -> Policy:
+        """The policy without its choices in lanes."""
+        return without_lanes(policy, model)
+
+    def numbers(self) -> dict[str, float | str]:
+        """The assumptions, and the cut."""
+        return {
+            "Assumed c_o (height)": self.drift.height,
+            "Assumed mu (fall)": self.drift.fall,
+            "Assumed b (worth of a level)": self.drift.value,
+            "Cut length k": float(self.k),
+        }
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The cut so far."""
+        return {"cut": np.array([self.k])}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Take over a cut."""
+        self.k = int(state["cut"][0])
+
+
+class _Runs(NamedTuple):
+    """Simulated runs.
+
+    Attributes:
+        heights: Stack height by episode and step; 0 after the end.
+        levels: Rewards of finished levels, by the vertex at which they were entered.
+        cut: Entry vertices of levels that did not finish in time.
+    """
+
+    heights: np.ndarray
+    levels: dict[int, list[float]]
+    cut: set[int]
+
+
+def contradictions(model: RMDP, drift: Drift, seed: int = 0) -> tuple[str, ...]:
+    """Places where simulated runs contradict the assumptions, by four standard errors.
+
+    Under the uniform policy and some random stackless ones: the height at step t plus mu times the
+    steps before it has an expectation of at most c_o, and what a level collects one of at most b in
+    absolute value; the whole run is a level, and so is every call.
+
+    Example:
+        >>> import recurl
+        >>> contradictions(recurl.zoo.gambler(p=0.25), Drift(height=1.1, fall=0.9, value=10))
+        ('under the uniform policy the stack height at step ... above c_o = 1.1',)
+    """
+    random = np.random.default_rng([seed, 77])
+    count = np.maximum(np.diff(model.tables.action_start), 1)
+    named = [("the uniform policy", Policy.uniform(model))]
+    for number in range(1, _POLICIES if count.max() > 1 else 1):
+        choice = random.integers(0, count)
+        named.append((f"random policy {number}", Policy.stackless(model, choice)))
+    return tuple(
+        f"under {name} {text}"
+        for name, policy in named
+        for text in _against(model, drift, _runs(model, policy, random))
     )
+
+
+def _against(model: RMDP, drift: Drift, runs: _Runs) -> list[str]:
+    found = []
+    running = (runs.heights > 0).astype(np.int64)
+    potential = runs.heights + drift.fall * (running.cumsum(axis=1) - running)
+    mean, doubt = potential.mean(axis=0), potential.std(axis=0) / math.sqrt(_EPISODES)
+    worst = int(np.argmax(mean - _SURE * doubt))
+    if mean[worst] - _SURE * doubt[worst] > drift.height + 1e-12:
+        found.append(
+            f"the stack height at step {worst} plus mu times the steps before is "
+            f"{mean[worst]:.4g} on average, above c_o = {drift.height:g}"
+        )
+    for vertex, totals in sorted(runs.levels.items()):
+        if vertex in runs.cut or len(totals) < _FEW:
+            continue
+        total, error = float(np.mean(totals)), float(np.std(totals)) / math.sqrt(len(totals))
+        if abs(total) - _SURE * error > drift.value + 1e-12:
+            name = model.vertex_name(vertex)
+            found.append(
+                f"a level entered at {name} is worth {total:.4g}, beyond b = {drift.value:g}"
+            )
+    return found
+
+
+def _runs(model: RMDP, policy: Policy, random: np.random.Generator) -> _Runs:
+    runs = _Runs(np.zeros((_EPISODES, _LIMIT), np.int64), {}, set())
+    walk = Walk(model, random)
+    for episode in range(_EPISODES):
+        walk.restart()
+        open_levels, total = [(walk.vertex, 0.0)], 0.0
+        for step in range(_LIMIT):
+            runs.heights[episode, step] = walk.height
+            action = policy.action(walk.vertex)
+            taken = walk.step(int(random.integers(walk.n_actions)) if action < 0 else action)
+            total += taken.reward
+            if taken.event == "call":
+                open_levels.append((walk.vertex, total))
+            elif taken.event == "return" or taken.ended:
+                vertex, before = open_levels.pop()
+                runs.levels.setdefault(vertex, []).append(total - before)
+            if taken.ended:
+                break
+        runs.cut.update(vertex for vertex, _ in open_levels)
+    return runs

@@ -1,21 +1,23 @@
-"""`PACLearner`: one door to all guarantees."""
+"""`PACLearner`: learns models and environments with a guarantee."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from recurl.errors import ModelError, Problem, UnknownNameError
-from recurl.learn.pac.intervals import FAMILIES
-from recurl.learn.pac.one_exit import Task, learn_adaptively, learn_planned
+from recurl.errors import UnknownNameError
+from recurl.learn.pac.confidence import FAMILIES
+from recurl.learn.pac.loop import Task, learn_adaptively, learn_planned, planned_total
 from recurl.model.rmdp import RMDP
 
 if TYPE_CHECKING:
     import gymnasium as gym
 
-    from recurl.learn.pac.adaptive import Callback
+    from recurl.learn.pac.criteria import Criterion
     from recurl.learn.pac.drift import Drift
     from recurl.learn.pac.guarantee import Guarantee
+    from recurl.learn.pac.loop import Bounds, Callback
 
 METHODS = ("adaptive", "plan")
 ACCESS = ("episodes", "generative")
@@ -45,8 +47,8 @@ class PACLearner:
         support: Most outcomes that a pair of an environment may have.
         starts: Most states at which an environment may start; as many as `support` if not given.
         access: How an environment is sampled: ``"generative"``, by runs from any state, or
-            ``"episodes"``; if not given, by what the environment says that it can.
-        intervals: Family of confidence sets: see `recurl.learn.pac.intervals`.
+            ``"episodes"``; if not given, generative where ``metadata["generative"]`` is true.
+        intervals: Family of confidence sets: see `recurl.learn.pac.confidence`.
         discount: λ of step-wise discounting.
         drift: Assumptions (c_o, mu, b) on an undiscounted model with several exits.
         seed: Seed of all randomness.
@@ -135,34 +137,68 @@ class PACLearner:
             support=self.support,
             starts=self.starts,
         )
-        if not isinstance(source, RMDP):
-            return self._learn_environment(source, task)
+        if isinstance(source, RMDP):
+            return self._learn_model(source, task)
+        return self._learn_environment(source, task)
+
+    def _criterion(self) -> Criterion:
+        from recurl.learn.pac.criteria import Discounted, TotalReward
+        from recurl.learn.pac.drift import Cut
+
         if self.discount is not None:
-            from recurl.learn.pac.discounted import learn_discounted
-
-            return learn_discounted(source, task, self.discount, adaptive=self.method == "adaptive")
+            return Discounted(self.discount)
         if self.drift is not None:
-            from recurl.learn.pac.drift import learn_with_drift
+            return Cut.of(self.drift, self.epsilon)
+        return TotalReward(self.steps)
 
-            return learn_with_drift(source, task, self.drift, adaptive=self.method == "adaptive")
-        if source.kind.one_exit:
-            return (learn_adaptively if self.method == "adaptive" else learn_planned)(source, task)
-        return self._learn_several_exits(source, task)
+    def _learn_model(self, model: RMDP, task: Task) -> Guarantee:
+        from recurl.learn.pac.bounds import CertifiedBounds, RobustIteration
+        from recurl.learn.pac.drift import contradictions
+        from recurl.learn.pac.model_access import ModelAccess
+
+        criterion, source = self._criterion(), ModelAccess(model, task.seed)
+        found = () if self.drift is None else contradictions(model, self.drift, task.seed)
+        for text in found:
+            warnings.warn(text, UserWarning, stacklevel=3)
+        if self.method == "plan":
+            plan = criterion.plan(model, task)
+            return learn_planned(source, plan, task, criterion, warnings=found)
+        plain = self.discount is None and self.drift is None
+        robust = plain and model.kind.one_exit
+        bounds: Bounds = RobustIteration(task) if robust else CertifiedBounds(task, criterion)
+        total = planned_total(lambda: self._criterion().plan(model, task))
+        return learn_adaptively(source, bounds, task, criterion, planned=total, warnings=found)
 
     def _learn_environment(self, env: gym.Env[Any, Any], task: Task) -> Guarantee:
-        from recurl.learn.pac.explore import learn_environment
+        from recurl.learn.pac.bounds import CertifiedBounds, RobustIteration
+        from recurl.learn.pac.environment import Episodes, Generative
 
+        access, reward = self._access(env), float(task.reward_bound or 0.0)
+        kind = Generative if access == "generative" else Episodes
+        source = kind(env, task, self.discount, planned=self.method == "plan")
+        criterion = self._criterion()
+        if self.method == "plan":
+            return learn_planned(source, source.plan, task, criterion)
+        bounds: Bounds = RobustIteration(task, (-reward, reward))
+        if self.discount is not None:
+            bounds = CertifiedBounds(task, criterion, reward / (1 - self.discount))
+        return learn_adaptively(source, bounds, task, criterion)
+
+    def _access(self, env: gym.Env[Any, Any]) -> str:
+        """The access to an environment, after a check that nothing is missing."""
         if self.drift is not None:
             raise ValueError("assumptions on drift are for models: give a discount, or the model")
-        adaptive = self.method == "adaptive"
-        return learn_environment(
-            env, task, access=self.access, adaptive=adaptive, discount=self.discount
-        )
-
-    def _learn_several_exits(self, model: RMDP, task: Task) -> Guarantee:
-        from recurl.learn.pac.general import learn_general
-
-        if self.method == "adaptive":
-            return learn_general(model, task)
-        fix = "learn adaptively, give a discount, or assumptions on drift (c_o, mu, b)"
-        raise ModelError([Problem(model.name, "a plan for several exits needs more", fix)])
+        known = self.steps is not None or self.discount is not None
+        if self.reward_bound is None or self.support is None or not known:
+            raise ValueError(
+                "an environment may hide more than it shows: give `steps`, a bound on the expected "
+                "steps to the exit of a component, or a discount; `reward_bound`; and `support`, "
+                "the most outcomes of a pair"
+            )
+        if self.access == "generative" and self.discount is not None:
+            raise ValueError(
+                "with a discount, environments are learned from episodes: a run that begins within "
+                "a call does not tell which exit it leaves by"
+            )
+        able = self.discount is None and env.metadata.get("generative")
+        return self.access or ("generative" if able else "episodes")

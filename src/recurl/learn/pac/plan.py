@@ -1,4 +1,4 @@
-"""How many samples are enough, before any is drawn.
+"""The number of samples that is enough, before any is drawn.
 
 Let K bound the expected steps of all models that are eps-close to the true one, from any vertex
 until its component is left, and let rewards be at most r in absolute value. Then the values of two
@@ -11,8 +11,8 @@ that are random will do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,9 +21,11 @@ import numpy.typing as npt
 from recurl.errors import LimitError
 
 if TYPE_CHECKING:
+    from recurl.learn.pac.loop import Task
     from recurl.solving.properness import Analysis
 
 Longs = npt.NDArray[np.int64]
+_START, _SOLVED = 0.1, 1e-3
 MOST = 2**62
 """Samples of one pair that can be counted."""
 
@@ -35,10 +37,14 @@ class Plan:
     Attributes:
         closeness: eps, to which every distribution is then known.
         samples: Samples of each pair; 1 for pairs with one outcome.
+        room: Error of values that the closeness causes at most.
+        numbers: Numbers that the plan rests on, by name.
     """
 
     closeness: float
     samples: Longs
+    room: float
+    numbers: Mapping[str, float | str] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -126,3 +132,55 @@ def discounted_closeness(epsilon: float, reward_bound: float, discount: float) -
     if reward_bound == 0:
         return 2.0
     return min(epsilon * (1 - discount) ** 2 / reward_bound, 2.0)
+
+
+class DiscoveryPlan:
+    """A plan for pairs that are still to be discovered.
+
+    Number i of the discovery has the share 1 / (i (i + 1)) of delta, the start being the first
+    where it is random. A start distribution known to eps changes a value by eps times its bound at
+    most: K r, or r / (1 - lambda) if discounted.
+
+    Args:
+        task: What is asked for.
+        discount: The discount of each step, if there is one.
+
+    Example:
+        >>> from recurl.learn.pac.loop import Task
+        >>> plan = DiscoveryPlan(Task(1.5, 0.1, steps=6, reward_bound=1, support=2, starts=1))
+        >>> [plan(number, 1) for number in (0, 1, 2, 3)]
+        [1, 17033, 22105, 25306]
+    """
+
+    def __init__(self, task: Task, discount: float | None = None) -> None:
+        self.task = task
+        self.numbers: dict[str, float | str] = {}
+        self.random_start = (task.starts or task.support or 1) > 1
+        steps, reward = float(task.steps or 1.0), float(task.reward_bound or 0.0)
+        self.room = (1 - _SOLVED) * task.epsilon
+        own = _START * self.room if self.random_start else 0.0
+        if discount is None:
+            self.closeness = one_exit_closeness(self.room - own, reward, lambda _: steps)
+        else:
+            self.closeness = discounted_closeness(self.room - own, reward, discount)
+        reach = reward * (steps if discount is None else 1 / (1 - discount))
+        self.start_closeness = min(own / reach, 2.0) if reach else 2.0
+
+    def __call__(self, number: int, level: int) -> int:
+        """Draws of a pair, by its number in the discovery, up to its only level."""
+        if level > 1:
+            return MOST
+        if number == 0 and not self.random_start:
+            return 1
+        place = number + (1 if self.random_start else 0)
+        share = self.task.delta / (place * (place + 1))
+        closeness = self.closeness if number else self.start_closeness
+        outcomes = (self.task.support if number else self.task.starts) or self.task.support or 1
+        return int(weissman_samples(closeness, [outcomes], share)[0])
+
+    def total(self, pairs: int) -> int | None:
+        """Draws of the first pairs; None if they cannot be counted."""
+        try:
+            return sum(self(number, 1) for number in range(1, pairs + 1))
+        except LimitError:
+            return None

@@ -1,25 +1,171 @@
-"""Bounds on the optimum that hold for every model in the confidence sets."""
+"""Robust value iteration: bounds on a 1-exit model that hold for every model in confidence sets.
+
+A pair (vertex, action) may have any distribution of its set, each pair on its own. The best and the
+worst expectation over a set are found by sorting: mass goes to the best outcomes first.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+import numba
 import numpy as np
 
-from recurl.learn.pac import kernel
+from recurl.learn.pac.confidence import Sets, start_sets
 from recurl.model.tables import CALL, EXIT
 
 if TYPE_CHECKING:
-    from recurl.learn.pac.kernel import Sets
+    from recurl.learn.pac.observed import Observed
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats, Ints
 
+_UNIT = 2.0**-53
 _SWEEPS = 20_000
+_STEP_SWEEPS, _STRIDE, _STEP_TOLERANCE = 3008, 64, 0.02
+_VISIT_SWEEPS, _VISIT_TOLERANCE = 500, 1e-2
+
+
+class Successors(NamedTuple):
+    """The transitions of a 1-exit model as plain arrays.
+
+    Attributes:
+        action_start: First action of each vertex. ``[V + 1]``
+        transition_start: First transition of each action. ``[A + 1]``
+        first: Vertex that a transition continues at, the entry if it calls; V if it exits. ``[T]``
+        second: Return port at which a called run continues; V if there is no call. ``[T]``
+    """
+
+    action_start: Ints
+    transition_start: Ints
+    first: Ints
+    second: Ints
+
+    @classmethod
+    def of(cls, model: RMDP) -> Successors:
+        """The successors of a model."""
+        t = model.tables
+        first, second = t.target.astype(np.int32), np.full(t.n_transitions, t.n_vertices, np.int32)
+        call = t.vertex_kind[t.target] == CALL
+        second[call] = t.box_return[t.vertex_box[t.target[call]]]
+        first[call] = t.entry_of_call(t.target[call])
+        first[t.vertex_kind[t.target] == EXIT] = t.n_vertices
+        return cls(t.action_start, t.transition_start, first, second)
+
+    def worths(self, reward: Floats, x: Floats) -> Floats:
+        """Reward and value of the continuation of each transition; x has V + 1 entries."""
+        worth: Floats = reward + x[self.first] + x[self.second]
+        return worth
+
+
+@numba.njit(cache=True, nogil=True)
+def expectation(
+    s: Successors,
+    sets: Sets,
+    reward: np.ndarray,
+    x: np.ndarray,
+    action: int,
+    sign: float,
+    beyond: float,
+    room: np.ndarray,
+) -> float:
+    """Greatest (sign 1) or least (-1) expectation of an action, rounded to the safe side.
+
+    ``beyond`` is the best, or worst, worth of an outcome that was never seen. Rows 0 to 3 of
+    ``room`` hold worths, least, greatest and observed probabilities, best outcomes first.
+    """
+    first, last = s.transition_start[action], s.transition_start[action + 1]
+    missing, radius, count = sets.missing[action], sets.radius[action], 0
+    for i in range(first, last + (1 if missing > 0.0 else 0)):
+        worth = sign * (beyond if i == last else reward[i] + x[s.first[i]] + x[s.second[i]])
+        at = count
+        while at > 0 and room[0, at - 1] < worth:
+            for row in range(4):
+                room[row, at] = room[row, at - 1]
+            at -= 1
+        room[0, at] = worth
+        room[1, at] = 0.0 if i == last else sets.low[i]
+        room[2, at] = missing if i == last else sets.high[i]
+        room[3, at] = 0.0 if i == last else sets.centre[i]
+        count += 1
+    total = 0.0
+    if radius >= 2.0:  # between least and greatest probabilities
+        rest = 1.0
+        for k in range(count):
+            rest -= room[1, k]
+        for k in range(count):
+            more = min(max(rest, 0.0), room[2, k] - room[1, k])
+            rest -= more
+            if k == count - 1 and rest > 0.0:
+                more += rest
+            if room[1, k] + more > 0.0:
+                total += (room[1, k] + more) * room[0, k]
+    else:  # half the radius moves from the worst outcomes to the best
+        more = min(0.5 * radius, 1.0 - room[3, 0])
+        total = (room[3, 0] + more) * room[0, 0]
+        for k in range(count - 1, 0, -1):
+            less = min(more, room[3, k])
+            more -= less
+            if room[3, k] - less > 0.0:
+                total += (room[3, k] - less) * room[0, k]
+    largest = max(abs(room[0, 0]), abs(room[0, count - 1]))
+    safe: float = sign * (total + 4.0 * (count + 2) * _UNIT * largest)
+    return safe
+
+
+@numba.njit(cache=True, nogil=True)
+def iterate(
+    s: Successors,
+    sets: Sets,
+    reward: np.ndarray,
+    x: np.ndarray,
+    sign: float,
+    beyond: float,
+    grow: float,
+    tolerance: float,
+    sweeps: int,
+    room: np.ndarray,
+) -> float:
+    """Sweep until no value changes by more than the tolerance; the last sweep's greatest change.
+
+    A value takes the best expectation of its actions where that is greater (grow 1) or less (-1).
+    """
+    change = 0.0
+    for _ in range(sweeps):
+        change = 0.0
+        for v in range(len(s.action_start) - 2, -1, -1):
+            first, last = s.action_start[v], s.action_start[v + 1]
+            if first == last:
+                continue
+            best = -np.inf
+            for a in range(first, last):
+                best = max(best, expectation(s, sets, reward, x, a, sign, beyond, room))
+            if grow * best > grow * x[v]:
+                change = max(change, abs(x[v] - best))
+                x[v] = best
+        if change <= tolerance:
+            break
+    return change
+
+
+@numba.njit(cache=True, nogil=True)
+def expectations(
+    s: Successors,
+    sets: Sets,
+    reward: np.ndarray,
+    x: np.ndarray,
+    sign: float,
+    beyond: float,
+    room: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """The greatest (sign 1) or least (-1) expectation of every action, into ``out``."""
+    for a in range(len(out)):
+        out[a] = expectation(s, sets, reward, x, a, sign, beyond, room)
 
 
 class Starts(NamedTuple):
-    """Where runs start, as far as it is known.
+    """Starts of runs whose distribution is learned.
 
     Attributes:
         vertices: The starts that were seen.
@@ -29,24 +175,54 @@ class Starts(NamedTuple):
     vertices: Ints
     sets: Sets
 
+    @classmethod
+    def of(cls, observed: Observed, family: str, delta: float) -> Starts | None:
+        """The observed starts; None if the start distribution is known."""
+        if observed.starts is None:
+            return None
+        return cls(observed.starts.vertices, start_sets(observed.starts, family, delta))
+
     def expectation(self, x: Floats, beyond: float, sign: float) -> float:
         """Greatest (sign 1) or least (-1) value; a start never seen is worth ``beyond``."""
         own, more = self.sets, bool(self.sets.missing[0] > 0)
-        worth = np.append(x[self.vertices], [beyond] * more)
+        worth = sign * np.append(x[self.vertices], [beyond] * more)
         low, centre = (np.append(part, [0.0] * more) for part in (own.low, own.centre))
-        room = np.stack([sign * worth, low, np.append(own.high, own.missing[:more]), centre])
-        room = np.ascontiguousarray(room[:, np.argsort(-room[0], kind="stable")])
-        if own.radius[0] >= 2:
-            return sign * float(kernel.spread(room, len(worth)))
-        return sign * float(kernel.shift(room, len(worth), own.radius[0]))
+        room = np.append(own.high, own.missing[:more]) - low
+        best_first = np.argsort(-worth, kind="stable")
+        if own.radius[0] < 2:
+            low, room = centre.copy(), np.zeros(len(worth))
+            best = best_first[0]
+            moved = min(own.radius[0] / 2, 1 - low[best])
+            low[best] += moved
+            low -= _fill(low * (np.arange(len(low)) != best), moved, best_first[::-1])
+            return sign * float(low @ worth)
+        prob = low + _fill(room, max(1.0 - float(low.sum()), 0.0), best_first)
+        prob[best_first[-1]] += max(1.0 - float(prob.sum()), 0.0)
+        return sign * float(prob @ worth)
+
+    def doubt(self, above: Floats, below: Floats, reach: float) -> float:
+        """Width of the start value due to the start distribution alone, both ends together."""
+        centre = self.sets.centre
+        high = self.expectation(above, reach, 1.0) - float(centre @ above[self.vertices])
+        low = float(centre @ below[self.vertices]) - self.expectation(below, -reach, -1.0)
+        return high + low
+
+
+def _fill(room: Floats, amount: float, order: np.ndarray) -> Floats:
+    """An amount given out in an order, to each at most its room."""
+    filled = np.zeros_like(room)
+    before = np.cumsum(room[order]) - room[order]
+    filled[order] = np.clip(amount - before, 0.0, room[order])
+    return filled
 
 
 class RobustBounds:
     """Upper and lower bounds on the values of a 1-exit model whose distributions lie in sets.
 
     The optimistic and the pessimistic operator are the Bellman operator with the best and the worst
-    distribution of each pair. Bounds only ever tighten, also from one family of sets to the next:
-    what held once holds on.
+    distribution of each pair. With F the operator of the true model and G the optimistic one,
+    x* <= u implies x* = F(x*) <= F(u) <= G(u): so min(u, G(u)) is a bound again, at every stop.
+    Bounds only ever tighten, also from one family of sets to the next.
 
     Args:
         model: Vertices, actions, outcomes and rewards.
@@ -59,7 +235,7 @@ class RobustBounds:
         The sets of exactly known probabilities give the value itself:
 
         >>> import recurl
-        >>> from recurl.learn.pac.kernel import Sets
+        >>> from recurl.learn.pac.confidence import Sets
         >>> model = recurl.zoo.cloud(exits=1)
         >>> p, pairs = model.tables.prob, model.tables.n_actions
         >>> bounds = RobustBounds(model)
@@ -80,16 +256,19 @@ class RobustBounds:
         self.model, self.steps, self.starts = model, steps, starts
         own = (float(t.reward.min(initial=0.0)), float(t.reward.max(initial=0.0)))
         self.rewards = own if rewards is None else rewards
-        self.above = np.where(t.states, math.inf, 0.0)
-        self.below = np.where(t.states, -math.inf, 0.0)
+        self.successors = Successors.of(model)
+        self._room = np.empty((4, int(np.diff(t.transition_start).max(initial=0)) + 1))
+        # One entry more than vertices: the value after the exit.
+        self._states = np.append(t.states, False)
+        self.above = np.where(self._states, math.inf, 0.0)
+        self.below = np.where(self._states, -math.inf, 0.0)
         if steps is not None:
-            self._start(np.full(t.n_vertices, steps))
+            self._start(np.full(t.n_vertices + 1, steps))
 
     def _start(self, steps: Floats) -> None:
-        """The first finite bounds: so many steps, each at the best or worst reward."""
-        states = self.model.tables.states
-        self.above = np.where(states, self.rewards[1] * steps, 0.0)
-        self.below = np.where(states, self.rewards[0] * steps, 0.0)
+        """The first finite bounds: all steps at the best or worst reward."""
+        self.above = np.where(self._states, self.rewards[1] * steps, 0.0)
+        self.below = np.where(self._states, self.rewards[0] * steps, 0.0)
 
     @property
     def upper(self) -> float:
@@ -106,10 +285,9 @@ class RobustBounds:
             return direction
         sign = math.copysign(1.0, direction)
         if self.starts is None:
-            value = self.model.start_value(x)
+            value = self.model.start_value(x[:-1])
         else:
-            beyond = self.rewards[1 if sign > 0 else 0] * (self.steps or 0.0)
-            value = self.starts.expectation(x, beyond, sign)
+            value = self.starts.expectation(x, self._beyond(sign, 0.0), sign)
         return value + sign * 1e-14 * float(np.abs(x).max())
 
     @property
@@ -121,39 +299,62 @@ class RobustBounds:
         """Take new sets into account, until a sweep changes no value by more than the tolerance."""
         if not self.bounded and not self._bound_steps(sets):
             return
-        t = self.model.tables
         for sign, x in ((1.0, self.above), (-1.0, self.below)):
-            reward = t.reward
-            kernel.tighten(t, sets, reward, x, sign, self._beyond(sign), tolerance, _SWEEPS)
+            args = self.model.tables.reward, x, sign, self._beyond(sign), -sign
+            iterate(self.successors, sets, *args, tolerance, _SWEEPS, self._room)
 
     def _bound_steps(self, sets: Sets) -> bool:
         """Find a bound on the steps of all models in the sets, if there is one."""
         if (sets.missing > 0).any():
             return False
-        t = self.model.tables
-        d = np.zeros(t.n_vertices)
-        excess = kernel.steps_from_below(t, sets, d, 0.0, 0.02, 3000)
+        d, excess = self.greatest_steps(sets)
         if not excess < 0.5:
             return False
         d /= (1 - excess) * (1 - 1e-9)
         self._start(d)
-        self.steps = float(_with_calls(self.model, d).max())
+        self.steps = float(_with_calls(self.model, d[:-1]).max())
         return True
 
-    def _beyond(self, sign: float) -> float:
-        """The best, or worst, that a step to an unknown vertex may be worth."""
-        return self.rewards[1 if sign > 0 else 0] * (1 + (self.steps or 0.0))
+    def greatest_steps(
+        self, sets: Sets, tolerance: float = _STEP_TOLERANCE, sweeps: int = _STEP_SWEEPS
+    ) -> tuple[Floats, float]:
+        """Greatest expected steps over all models in the sets, from below, and their excess.
+
+        The excess is the greatest 1 + P d - d: if it is below 1 then d / (1 - excess) bounds the
+        steps of all these models. It is inf if d grows without end.
+        """
+        d, ones, before = np.zeros(len(self._states)), np.ones(len(sets.low)), math.inf
+        for _ in range(0, sweeps, _STRIDE):
+            args = ones, d, 1.0, 0.0, 1.0, tolerance, _STRIDE, self._room
+            change = iterate(self.successors, sets, *args)
+            if not d.max() <= 1e12 or (change > tolerance and change > 0.999 * before):
+                return d, math.inf
+            if change <= tolerance:
+                break
+            before = change
+        step = self._expectations(sets, ones, d, 1.0, 0.0)
+        return d, float((step - d[self.model.tables.action_vertex]).max(initial=0.0))
+
+    def _expectations(
+        self, sets: Sets, reward: Floats, x: Floats, sign: float, beyond: float
+    ) -> Floats:
+        out = np.empty(self.model.tables.n_actions)
+        expectations(self.successors, sets, reward, x, sign, beyond, self._room, out)
+        return out
+
+    def _beyond(self, sign: float, step: float = 1.0) -> float:
+        """The best, or worst, worth of a step to an unknown vertex."""
+        return self.rewards[1 if sign > 0 else 0] * (step + (self.steps or 0.0))
 
     def choice(self, sets: Sets, sign: float) -> Ints:
-        """The best actions in view of the upper (sign 1) or lower (-1) bound.
+        """The best action of each vertex in view of the upper (sign 1) or lower (-1) bound.
 
-        Those of the lower bound attain it in every model of the sets.
+        Those of the lower bound attain it in every model of the sets. Actions are counted within
+        each vertex.
         """
         t, x = self.model.tables, self.above if sign > 0 else self.below
-        chosen = np.zeros(t.n_vertices, np.int32)
-        # The best action for a maximiser, expectations being the best or the worst of the set.
-        kernel.choose(t, sets, t.reward, x, sign, self._beyond(sign), chosen)
-        return chosen
+        values = self._expectations(sets, t.reward, x, sign, self._beyond(sign))
+        return _best(values, t.action_start)
 
     def scores(self, sets: Sets) -> Floats:
         """How much of the gap at the start is due to each pair.
@@ -161,13 +362,56 @@ class RobustBounds:
         Visits under the best actions of either bound, times what the set adds to an expectation.
         """
         t, total = self.model.tables, np.zeros(self.model.tables.n_actions)
+        states = np.flatnonzero(t.states)
         for sign, x in ((1.0, self.above), (-1.0, self.below)):
-            chosen = self.choice(sets, sign)
-            often = kernel.visits(t, sets.centre, chosen, 1e-2, 500)
-            doubts = kernel.doubts(t, sets, t.reward, x, sign, self._beyond(sign))
-            states = np.flatnonzero(t.states)
-            total[chosen[states]] += often[states] * doubts[chosen[states]]
+            values = self._expectations(sets, t.reward, x, sign, self._beyond(sign))
+            chosen = (t.action_start[:-1] + _best(values, t.action_start))[states]
+            doubt = np.maximum(sign * (values - self._centre(sets, x)), 0.0)[chosen]
+            total[chosen] += self.visits(sets.centre, chosen)[states] * doubt
         return total
+
+    def _centre(self, sets: Sets, x: Floats) -> Floats:
+        """The expectation of each action by the observed frequencies."""
+        t = self.model.tables
+        worth = self.successors.worths(t.reward, x)
+        seen = np.where(sets.centre > 0, sets.centre * np.where(sets.centre > 0, worth, 0.0), 0.0)
+        return np.add.reduceat(seen, t.transition_start[:-1]).astype(np.float64)
+
+    def visits(self, prob: Floats, chosen: Ints, tolerance: float = _VISIT_TOLERANCE) -> Floats:
+        """Expected visits of each vertex under chosen actions, nearly: y = start + P' y."""
+        from scipy.sparse import csr_matrix
+
+        t, s = self.model.tables, self.successors
+        taken = np.zeros(t.n_actions, bool)
+        taken[chosen] = True
+        pair = np.repeat(np.arange(t.n_actions), np.diff(t.transition_start))
+        at = np.flatnonzero(taken[pair])
+        source, n = t.action_vertex[pair[at]], t.n_vertices + 1
+        rows = np.concatenate([s.first[at], s.second[at]])
+        entries = np.tile(prob[at], 2), (rows, np.tile(source, 2))
+        matrix = csr_matrix(entries, shape=(n, n))
+        start = np.zeros(n)
+        begin = int(t.component_start[t.start_component])
+        start[begin : begin + len(t.start_prob)] = t.start_prob
+        y = start
+        for _ in range(_VISIT_SWEEPS):
+            y, before = start + matrix @ y, y
+            y[-1] = 0.0
+            if np.abs(y - before).sum() <= tolerance * y.sum():
+                break
+        return y[:-1]
+
+
+def _best(values: Floats, action_start: Ints) -> Ints:
+    """The first greatest value of each vertex, counted within it; 0 where there is none."""
+    counts = np.diff(action_start)
+    states = np.flatnonzero(counts)
+    first = action_start[states]
+    greatest = np.repeat(np.maximum.reduceat(values, first), counts[states])
+    place = np.where(values >= greatest, np.arange(len(values)), len(values))
+    best = np.zeros(len(counts), np.int32)
+    best[states] = np.minimum.reduceat(place, first) - first
+    return best
 
 
 def _with_calls(model: RMDP, d: Floats) -> Floats:

@@ -1,0 +1,253 @@
+"""From observations to bounds on the optimum: two ways.
+
+`RobustIteration` is for one exit. `CertifiedBounds` is for any model: the optimum of the model in
+which nature's choices are actions bounds that of every model in the confidence sets from above. The
+policy that is best for the observed frequencies is, in all of them, worth at least the least total
+of its own worst case. Both are questions for the certified solver.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recurl.errors import NotProperError
+from recurl.learn.pac.confidence import sets_of
+from recurl.learn.pac.nature import of_pairs, opened, without_lanes, worst_cases
+from recurl.learn.pac.observed import from_vertex
+from recurl.learn.pac.robust import RobustBounds, Starts
+from recurl.learn.pac.sensitivity import sensitivity
+from recurl.policy import Policy
+from recurl.solving.api import solve
+
+if TYPE_CHECKING:
+    from recurl.learn.pac.criteria import Criterion
+    from recurl.learn.pac.loop import Task
+    from recurl.learn.pac.observed import Observed
+    from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats, Ints
+
+_SOLVED, _ROUGH = 0.05, 50.0
+
+
+class RobustIteration:
+    """Bounds of a 1-exit model or environment from observations, by robust value iteration.
+
+    Args:
+        task: The task; with `steps` and `reward_bound` if observations may be incomplete.
+        rewards: Least and greatest reward there may be; None for those of the model.
+    """
+
+    levels_at_once = 1
+    observed: Observed
+
+    def __init__(self, task: Task, rewards: tuple[float, float] | None = None) -> None:
+        self.task, self.rewards = task, rewards
+        self._bounds: RobustBounds | None = None
+        self._state: dict[str, np.ndarray] = {}
+
+    def tighten(self, observed: Observed, gap: float) -> tuple[float, float]:
+        """New bounds; those of the same model are tightened further."""
+        family, delta = self.task.intervals, self.task.delta
+        self.observed, self.sets = observed, sets_of(observed, family, delta)
+        if self._bounds is None or self._bounds.model is not observed.model:
+            self._bounds = self._new(observed)
+            self._restore(self._bounds)
+        part = 1e-4 if observed.starts is None else 1e-3
+        self._bounds.tighten(self.sets, tolerance=part * self.task.epsilon)
+        return self._bounds.lower, self._bounds.upper
+
+    def _new(self, observed: Observed) -> RobustBounds:
+        starts = Starts.of(observed, self.task.intervals, self.task.delta)
+        return RobustBounds(observed.model, self.task.steps, self.rewards, starts=starts)
+
+    @property
+    def bounds(self) -> RobustBounds:
+        """The bounds; there are some after `tighten`."""
+        assert self._bounds is not None
+        return self._bounds
+
+    def scores(self) -> Floats:
+        """How much of the gap is due to each pair; all alike before there are bounds."""
+        if not self.bounds.bounded:
+            return np.ones(len(self.observed.level))
+        return self.bounds.scores(self.sets)
+
+    def start_score(self) -> float:
+        """How much of the gap is due to the start distribution."""
+        found, starts = self.bounds, self.bounds.starts
+        if starts is None:
+            return 0.0
+        reach = found.rewards[1] * float(self.task.steps or 0.0)
+        return starts.doubt(found.above, found.below, reach)
+
+    def optimistic(self) -> tuple[Ints, Ints]:
+        """State vertices, and the actions there that are best by the upper bound."""
+        states = np.flatnonzero(self.observed.model.tables.states).astype(np.int32)
+        return states, self.bounds.choice(self.sets, 1.0)[states]
+
+    def policy(self) -> tuple[Policy | None, float]:
+        """The pessimistic policy of the last sets, and its value in all of their models.
+
+        The bounds may owe something to earlier sets, under which other actions were best.
+        """
+        last = self.bounds
+        if self.observed.starts is None:
+            last = self._new(self.observed)
+            last.tighten(self.sets, tolerance=1e-6 * self.task.epsilon)
+        return Policy.stackless(self.observed.learned(), last.choice(self.sets, -1.0)), last.lower
+
+    def numbers(self) -> dict[str, float | str]:
+        """Numbers that the bounds rest on."""
+        if self.observed.starts is not None:
+            return {}
+        known = "given" if self.task.steps is not None else "found from the data"
+        steps = math.inf if self.bounds.steps is None else self.bounds.steps
+        return {f"Bound K on expected steps, {known}": steps}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The bounds so far, to continue from."""
+        found = self._bounds
+        if found is None or not found.bounded or self.observed.starts is not None:
+            return {}
+        steps = np.array([found.steps], np.float64)
+        return {"above": found.above, "below": found.below, "steps": steps}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Continue from the bounds of a checkpoint."""
+        self._state = state
+
+    def _restore(self, bounds: RobustBounds) -> None:
+        if "above" not in self._state:
+            return
+        for name in ("above", "below"):
+            if self._state[name].shape != bounds.above.shape:
+                raise ValueError(f"{name} has another size")
+        bounds.above = np.array(self._state["above"], np.float64)
+        bounds.below = np.array(self._state["below"], np.float64)
+        bounds.steps = float(self._state["steps"][0])
+        self._state = {}
+
+
+class CertifiedBounds:
+    """Bounds of any model or environment from observations, by the certified solver.
+
+    Args:
+        task: The task; with `reward_bound` if observations may be incomplete.
+        criterion: The quantity to bound.
+        beyond: Greatest worth of an outcome or start that was never seen, in absolute value; the
+            run leaves all calls with it.
+    """
+
+    levels_at_once = 6
+    observed: Observed
+
+    def __init__(self, task: Task, criterion: Criterion, beyond: float = 0.0) -> None:
+        self.task, self.criterion, self.beyond = task, criterion, beyond
+        self._policy: Policy | None = None
+        self._attained = -math.inf
+        self._optimistic: list[Policy] = []
+
+    def tighten(self, observed: Observed, gap: float) -> tuple[float, float]:
+        """New bounds; the solver is as precise as the gap so far calls for."""
+        task = self.task
+        self.observed, self.sets = observed, sets_of(observed, task.intervals, task.delta)
+        self._policy, self._attained, self._optimistic = None, -math.inf, []
+        precise = _SOLVED * max(task.epsilon, min(gap, _ROUGH * task.epsilon) / 2)
+        learned, upper = observed.learned(), math.inf
+        try:
+            self.criterion.adjust(learned, task.epsilon)
+            above = [self._above(model, precise) for model in self._started(observed.model)]
+            upper = self._bound(1.0, above)
+            self._policy = solve(self.criterion.lower(learned), epsilon=precise).policy
+            below = [self._below(model, precise) for model in self._started(learned)]
+            self._attained = self._bound(-1.0, below)
+        except NotProperError:
+            self._policy = None
+        return self._attained, upper
+
+    def _started(self, model: RMDP) -> list[RMDP]:
+        """The model once for each observed start; as it is, if its start distribution is known."""
+        starts = self.observed.starts
+        if starts is None:
+            return [model]
+        return [from_vertex(model, vertex) for vertex in starts.vertices.tolist()]
+
+    def _bound(self, sign: float, values: list[float]) -> float:
+        """Greatest (sign 1) or least (-1) value over the start distributions that are allowed."""
+        starts = Starts.of(self.observed, self.task.intervals, self.task.delta)
+        if starts is None:
+            return values[0]
+        reach = sign * self.beyond
+        x = np.full(self.observed.model.tables.n_vertices, reach)
+        x[starts.vertices] = sign * np.minimum(sign * np.array(values), self.beyond)
+        return starts.expectation(x, reach, sign)
+
+    def _above(self, model: RMDP, precise: float) -> float:
+        wide = opened(model, self.sets, self.beyond)
+        solution = solve(self.criterion.upper(wide.model), epsilon=precise)
+        if solution.policy is not None:
+            own = without_lanes(solution.policy, wide.model)
+            self._optimistic.append(of_pairs(own, model, wide.pair))
+        return solution.upper
+
+    def _below(self, learned: RMDP, precise: float) -> float:
+        if self._policy is None:
+            return -math.inf
+        policy = without_lanes(self._policy, learned)
+        return sum(
+            weight * self._least(model, precise)
+            for weight, model in worst_cases(policy, self.sets, -self.beyond)
+        )
+
+    def _least(self, model: RMDP, precise: float) -> float:
+        return solve(self.criterion.lower(model), epsilon=precise, objective="min").lower
+
+    def scores(self) -> Floats:
+        """The part of the values of both policies that the sets leave open, by pair."""
+        if self._policy is None or not self._optimistic:
+            return np.ones(len(self.observed.level))
+        own = without_lanes(self._policy, self.observed.model)
+        return sum((self._doubts(policy) for policy in self._optimistic), self._doubts(own))
+
+    def _doubts(self, policy: Policy) -> Floats:
+        """The part of the value of a policy that the sets leave open, by pair."""
+        learned, t, sets = self.observed.learned(), self.observed.model.tables, self.sets
+        gain = sensitivity(policy.changed(learned), self.criterion.discount)
+        first, sizes = t.transition_start[:-1], np.diff(t.transition_start)
+        mean = np.add.reduceat(learned.tables.prob * gain, first)
+        off = np.abs(gain - np.repeat(mean, sizes))
+        width = np.minimum(sets.high - sets.low, np.repeat(sets.radius, sizes) / 2)
+        doubt: Floats = np.add.reduceat(width * off, first)
+        return doubt
+
+    def start_score(self) -> float:
+        """Nothing: start distributions are learned from episodes, which draw them anyway."""
+        return 0.0
+
+    def optimistic(self) -> tuple[Ints, Ints]:
+        """State vertices, and actions there that are best where nature is kind."""
+        parts = [np.zeros((2, 0), np.int32)]
+        for policy in self._optimistic:
+            states = self.observed.model.tables.states[policy.slot_vertex]
+            parts.append(np.stack([policy.slot_vertex[states], policy.actions[states]]))
+        vertices, actions = np.concatenate(parts, axis=1)
+        return vertices, actions
+
+    def policy(self) -> tuple[Policy | None, float]:
+        """The policy that is best by the observed frequencies, and its least value."""
+        return self._policy, self._attained
+
+    def numbers(self) -> dict[str, float | str]:
+        """Numbers that the bounds rest on."""
+        return self.criterion.numbers() if self.observed.starts is None else {}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The state of the criterion: bounds themselves are found from scratch."""
+        return self.criterion.state()
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Continue from the state of a checkpoint."""
+        self.criterion.restore(state)

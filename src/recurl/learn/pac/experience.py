@@ -1,0 +1,256 @@
+"""Experience in an unknown environment: states, outcomes and their counts.
+
+The structure is discovered: which states there are, which calls lead where, what follows them,
+which pairs leave. A component is a set of states that steps and returns connect. Nothing but the
+exits' number is assumed; with one exit, values do not depend on how states are grouped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gymnasium import spaces
+
+from recurl.errors import ProtocolError
+from recurl.learn.pac.confidence import level_size
+
+if TYPE_CHECKING:
+    import gymnasium as gym
+
+Outcome = tuple[str, int, int]
+"""("step", state, -1), ("call", entry, number of what follows its exits), ("exit", index, -1), and
+("end", 0, -1) if the run ends with calls pending. A run begins with ("start", state, -1)."""
+Size = Callable[[int, int], int]
+"""Samples at which pair number i reaches level j."""
+
+
+def by_level(number: int, level: int) -> int:
+    """The sizes of the adaptive version: the same for all pairs."""
+    return level_size(level)
+
+
+@dataclass(slots=True)
+class Pair:
+    """A state and an action, with their outcomes.
+
+    Attributes:
+        state: The state.
+        action: The environment's number of the action.
+        due: Samples at which the pair reaches its next level.
+        outcomes: Place of each outcome in the lists below.
+        rewards: Reward of each outcome.
+        counts: How often each was seen.
+        at_level: How often each had been seen when the pair reached its level.
+        level: The level that the pair has reached.
+        total: Samples of the pair.
+    """
+
+    state: int
+    action: int
+    due: int = 0
+    outcomes: dict[Outcome, int] = field(default_factory=dict)
+    rewards: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    at_level: list[int] = field(default_factory=list)
+    level: int = 0
+    total: int = 0
+
+    def add(self, outcome: Outcome, reward: float) -> None:
+        """Count one sample."""
+        place = self.outcomes.setdefault(outcome, len(self.rewards))
+        if place == len(self.rewards):
+            self.rewards.append(reward)
+            self.counts.append(0)
+        elif abs(self.rewards[place] - reward) > 1e-9 * max(1.0, abs(reward)):
+            raise ProtocolError(
+                f"the same outcome paid {self.rewards[place]:g} and {reward:g}: the reward must be "
+                "a function of state, action and outcome"
+            )
+        self.counts[place] += 1
+        self.total += 1
+
+    def reach_level(self) -> None:
+        """Take over the counts for the next level."""
+        self.level += 1
+        self.at_level = self.counts.copy()
+
+
+class Experience:
+    """States and pairs in the order in which they were met.
+
+    Args:
+        env: The environment; its observations name the states.
+        size: Sizes of levels. The start has number 0, pairs count from 1.
+        several: Whether calls may have several exits. Then states with no call pending, where it
+            does not matter which exit ends the run, are kept apart from those within calls.
+    """
+
+    def __init__(
+        self, env: gym.Env[Any, Any], size: Size = by_level, *, several: bool = False
+    ) -> None:
+        if not isinstance(env.action_space, spaces.Discrete):
+            raise ProtocolError(f"learning needs Discrete actions, not {env.action_space}")
+        self.space, self._n_actions = env.observation_space, int(env.action_space.n)
+        self.size, self.several = size, several
+        self._numbers: dict[Hashable, int] = {}
+        self.observations: list[Any] = []
+        self.pairs: list[Pair] = []
+        self.pairs_of: list[list[int]] = []
+        self.start = Pair(-1, -1, size(0, 1))
+        self.samples = 0
+        self.parent: list[int] = []
+        self.bottom: list[bool] = []
+        self.returns: dict[tuple[int, ...], int] = {}
+        self._depth = 0
+
+    @property
+    def starts(self) -> dict[int, int]:
+        """How often runs had begun at each state, at the level of the start if it has one."""
+        counts = self.start.at_level if self.start.level else self.start.counts
+        counts = [*counts, *([0] * len(self.start.counts))]
+        return {state: counts[i] for (_, state, _), i in self.start.outcomes.items()}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair has reached a level, and a run has stood at every state."""
+        reached = all(pair.level > 0 for pair in self.pairs)
+        return reached and self.start.level > 0 and all(self.pairs_of)
+
+    def _exits_taken(self) -> tuple[list[set[int]], list[int]]:
+        """By component: exits that were taken, and how many there are by what calls announced."""
+        returns = list(self.returns)
+        taken: dict[int, set[int]] = {}
+        known: dict[int, int] = {}
+        for pair in self.pairs:
+            own = self.component(pair.state)
+            taken.setdefault(own, set())
+            for kind, target, after in pair.outcomes:
+                if kind == "exit":
+                    taken[own].add(target)
+                elif kind == "call":
+                    callee = self.component(target)
+                    known[callee] = max(known.get(callee, 1), len(returns[after]))
+        return list(taken.values()), [known.get(own, 1) for own in taken]
+
+    def exit_counts(self) -> tuple[int, int]:
+        """The number of exits that were discovered, and of those that were taken."""
+        taken, known = self._exits_taken()
+        return sum(known), sum(map(len, taken))
+
+    def flat(self, observation: Any) -> np.ndarray:
+        """An observation as an array of numbers."""
+        if isinstance(self.space, spaces.Discrete):
+            return np.array([observation], np.int64)
+        return np.asarray(spaces.flatten(self.space, observation))
+
+    def state(self, observation: Any, bottom: bool = False) -> int:
+        """Number of a state; a new one has no pairs yet."""
+        name = (self.flat(observation).tobytes(), bottom and self.several)
+        if name not in self._numbers:
+            self._numbers[name] = len(self.observations)
+            self.observations.append(observation)
+            self.bottom.append(name[1])
+            self.pairs_of.append([])
+            self.parent.append(len(self.parent))
+        return self._numbers[name]
+
+    def visit(self, observation: Any, mask: np.ndarray | None, depth: int = 0) -> int:
+        """Number of a state at which a run stands: its pairs are known from now on.
+
+        Args:
+            observation: The observation.
+            mask: The actions that exist there.
+            depth: Number of pending calls.
+        """
+        self._depth = depth
+        state = self.state(observation, depth == 0)
+        if not self.pairs_of[state]:
+            legal = range(self._n_actions) if mask is None else np.flatnonzero(mask).tolist()
+            for action in legal:
+                self.new_pair(state, int(action))
+        return state
+
+    def new_pair(self, state: int, action: int) -> Pair:
+        """A new pair without samples."""
+        self.pairs_of[state].append(len(self.pairs))
+        self.pairs.append(Pair(state, action, self.size(len(self.pairs) + 1, 1)))
+        return self.pairs[-1]
+
+    def begin(self, observation: Any, mask: np.ndarray | None) -> int:
+        """The state at which a run starts."""
+        state = self.visit(observation, mask)
+        self._count(self.start, 0, ("start", state, -1), 0.0)
+        self._join(next(iter(self.starts)), state)
+        return state
+
+    def record(self, pair: int, result: tuple[Any, Any, bool, bool, dict[str, Any]]) -> int | None:
+        """Count the outcome of a step of the environment; the state after it, None at the end."""
+        observation, reward, ended, _, info = result
+        if ended:
+            self._end(pair, float(reward))
+            return None
+        event, before = info.get("event"), self._depth
+        depth = before + {"call": 1, "return": -1}.get(event or "", 0)
+        target = self.visit(observation, info.get("action_mask"), depth)
+        if event == "return":
+            self.leave(pair, float(reward), int(info["exit"]))
+        elif event == "call":
+            after = [self.state(exit_seen, before == 0) for exit_seen in info["exits"]]
+            self.call(pair, float(reward), target, after)
+        else:
+            self.step(pair, float(reward), target)
+        return target
+
+    def _end(self, pair: int, reward: float) -> None:
+        if self._depth == 0:
+            self.leave(pair, reward)
+        elif self.several:
+            self._add(pair, ("end", 0, -1), reward)
+        else:
+            raise ProtocolError(
+                f"a run ended with {self._depth} calls pending: with one exit every call returns. "
+                "Learn with a discount, which allows it"
+            )
+
+    def step(self, pair: int, reward: float, target: int) -> None:
+        """Count a step within a component."""
+        self._join(self.pairs[pair].state, target)
+        self._add(pair, ("step", target, -1), reward)
+
+    def call(self, pair: int, reward: float, entry: int, after: Sequence[int]) -> None:
+        """Count a call, with the states after its exits."""
+        if len(after) != 1 and not self.several:
+            raise ProtocolError(
+                f"a call with {len(after)} exits: learn with a discount, which allows several"
+            )
+        for state in after:
+            self._join(self.pairs[pair].state, state)
+        number = self.returns.setdefault(tuple(after), len(self.returns))
+        self._add(pair, ("call", entry, number), reward)
+
+    def leave(self, pair: int, reward: float, index: int = 0) -> None:
+        """Count an exit, of the given index."""
+        self._add(pair, ("exit", index, -1), reward)
+
+    def _add(self, pair: int, outcome: Outcome, reward: float) -> None:
+        self._count(self.pairs[pair], pair + 1, outcome, reward)
+        self.samples += 1
+
+    def _count(self, pair: Pair, number: int, outcome: Outcome, reward: float) -> None:
+        pair.add(outcome, reward)
+        if pair.total == pair.due:
+            pair.reach_level()
+            pair.due = self.size(number, pair.level + 1)
+
+    def _join(self, one: int, other: int) -> None:
+        self.parent[self.component(one)] = self.component(other)
+
+    def component(self, state: int) -> int:
+        """A state that stands for the component of a state."""
+        while self.parent[state] != state:
+            self.parent[state] = self.parent[self.parent[state]]
+            state = self.parent[state]
+        return state
