@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from recurl.automaton import gridworld, product
-from recurl.zoo.palindrome_product import palindrome_machine
+from recurl.zoo.models.palindrome_product import palindrome_machine
 
 SIZES = (9, 19, 37, 71)
 

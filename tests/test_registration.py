@@ -13,16 +13,16 @@ from gymnasium.utils.env_checker import check_env
 
 import recurl
 from recurl.errors import UnknownNameError
-from recurl.registration import STEP_LIMITS, environment_id, register_environments
+from recurl.registration import environment_id, register_environments, step_limits
 
 needs_sb3 = pytest.mark.skipif(
     find_spec("stable_baselines3") is None, reason="needs stable-baselines3 (make install-bench)"
 )
-IDS = [environment_id(name) for name in STEP_LIMITS]
+IDS = [environment_id(name) for name in step_limits()]
 
 
 def test_every_model_of_the_zoo_is_registered() -> None:
-    assert list(STEP_LIMITS) == recurl.zoo.names()
+    assert list(step_limits()) == recurl.zoo.names()
     assert sorted(IDS) == sorted(key for key in registry if key.startswith("recurl/"))
     register_environments()  # a second time changes nothing, and warns of nothing
 

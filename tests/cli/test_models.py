@@ -55,7 +55,7 @@ def test_an_unknown_name_is_answered_with_a_close_one(
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        ("cloud", ["1"], "'1' is no parameter of cloud"),
+        ("cloud", ["1"], "'1' is not a parameter of cloud"),
         ("cloud", ["exits=3"], "exits"),
         ("cloud", ["exits=many"], "exits"),
         ("cloud", ["exits=1", "exits=2"], "twice"),

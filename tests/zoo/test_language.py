@@ -5,7 +5,7 @@ import pytest
 import recurl
 from recurl import zoo
 from recurl.grammar import inside, sample
-from recurl.zoo.language import english
+from recurl.zoo.models.language import english
 
 
 def test_expected_length() -> None:

@@ -1,21 +1,70 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from recurl import zoo
 from recurl.errors import LimitError, UnknownNameError
-from recurl.zoo import registry
-from recurl.zoo.registry import MODELS, make, make_from_text, parameters
+from recurl.zoo import models, registry
+from recurl.zoo.registry import make, make_from_text, parameters
 
 
 def test_every_model_is_a_function_of_the_zoo() -> None:
-    assert zoo.names() == sorted(MODELS)
-    assert all(getattr(zoo, name) is function for name, function in MODELS.items())
+    files = [path.stem for path in Path(models.__file__).parent.glob("[a-z]*.py")]
+    assert zoo.names() == sorted(files)
+    assert all(getattr(zoo, name).__name__ == name for name in files)
     assert sorted(zoo.__all__) == zoo.__all__
+    assert {*files, "make", "names"} <= set(dir(zoo))
+    with pytest.raises(AttributeError, match="clod"):
+        zoo.clod  # noqa: B018
+
+
+NEW = '''
+"""A model of one file."""
+
+from recurl.model.builder import Builder
+
+STEP_LIMIT = 7
+
+
+def vertices(steps, **others):
+    return steps
+
+
+def walk(steps: int = 2):
+    """Take some steps."""
+    builder = Builder("walk").component("A", entries="in", exits="out")
+    return builder.at("in").action("go", reward=steps).to("out").build()
+'''
+
+USE = """
+import gymnasium, recurl, sys
+assert "walk" in recurl.zoo.names() and "recurl.zoo.models.cloud" not in sys.modules
+assert recurl.zoo.walk(3).tables.reward.tolist() == [3]
+assert recurl.zoo.make_from_text("walk", ["steps=4"]).tables.reward.tolist() == [4]
+env = gymnasium.make("recurl/Walk-v0", steps=5)
+assert env.spec.max_episode_steps == 7 and env.reset()[0] == 0 and env.step(0)[1] == 5
+try:
+    recurl.zoo.make("walk", steps=10**9)
+except recurl.errors.LimitError:
+    print(recurl.zoo.summary("walk"))
+"""
+
+
+def test_a_new_model_is_one_new_file(tmp_path: Path) -> None:
+    package = Path(models.__file__).parents[2]
+    copy = tmp_path / "recurl"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "zoo" / "models" / "walk.py").write_text(NEW.strip())
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", USE], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "Take some steps.\n"), done.stderr
 
 
 @pytest.mark.parametrize("name", zoo.names())
@@ -62,7 +111,7 @@ def test_unknown_names_get_a_hint() -> None:
         ("gambler", "p=half", "gambler: p must be a number such as 3, 0.25 or 1/3, not 'half'"),
         ("gambler", "p=2", r"p must be in \(0, 1\), not 2"),
         ("succinct", "n=2.5", "succinct: n must be a whole number, not '2.5'"),
-        ("succinct", "n", "'n' is no parameter of succinct: write it as key=value"),
+        ("succinct", "n", "'n' is not a parameter of succinct: write it as key=value"),
         ("random_model", "load=much", "load must be a number, not 'much'"),
         ("random_model", "kind=odd", "kind must be one of general, one_exit"),
         ("random_model", "exits=two", "exits must be a whole number, not 'two'"),
@@ -110,5 +159,5 @@ def test_models_that_are_too_large_are_refused_before_they_are_built(
      ("palindrome_product", {"size": 6}), ("random_model", {"components": 20, "nodes": 50})],
 )  # fmt: skip
 def test_sizes_are_estimated_well(name: str, values: dict[str, int]) -> None:
-    guess = registry._VERTICES[name]({**parameters(name), **values})
+    guess = registry._module(name).vertices(**{**parameters(name), **values})
     assert guess == pytest.approx(make(name, **values).tables.n_vertices, rel=0.25)

@@ -13,7 +13,7 @@ import typer
 from recurl.cli.output import UsageError
 from recurl.cli.programs import is_program, read_program
 from recurl.errors import UnknownNameError
-from recurl.registration import STEP_LIMITS
+from recurl.registration import zoo_names
 
 if TYPE_CHECKING:
     from recurl.model.formats.format import Options
@@ -31,7 +31,7 @@ def completions(begun: str) -> list[str]:
         ['cloud']
     """
     paths = sorted(glob.glob(f"{glob.escape(begun)}*"))
-    names = [name for name in STEP_LIMITS if name.startswith(begun)]
+    names = [name for name in zoo_names() if name.startswith(begun)]
     return [*names, *(f"{path}/" if Path(path).is_dir() else path for path in paths)]
 
 

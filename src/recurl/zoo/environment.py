@@ -11,7 +11,7 @@ from recurl.zoo.registry import make, parameters
 class ZooEnv(ModelEnv):
     """A zoo model as an environment; what ``gymnasium.make("recurl/...")`` makes.
 
-    Only names and numbers go in, so that it can be made anew in another process, as
+    Only names and numbers go in, so that it can be made again in another process, as
     ``gymnasium.make_vec(..., vectorization_mode="async")`` does.
 
     Args:

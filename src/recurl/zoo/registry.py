@@ -1,7 +1,8 @@
-"""The zoo by name: which models there are, and how they are made from text."""
+"""The zoo by name: its models, and how they are made from text."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import types
 import typing
@@ -12,69 +13,10 @@ from recurl.errors import LimitError, UnknownNameError
 from recurl.model.numbers import number_text
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
-from recurl.zoo.and_or import and_or
-from recurl.zoo.battery import battery
-from recurl.zoo.battery_product import battery_product
-from recurl.zoo.brackets import brackets
-from recurl.zoo.cloud import cloud
-from recurl.zoo.countdown import countdown
-from recurl.zoo.epidemic import epidemic
-from recurl.zoo.frozen_lake import frozen_lake
-from recurl.zoo.gambler import gambler
-from recurl.zoo.harvest import harvest
-from recurl.zoo.language import language
-from recurl.zoo.leaky_pfa import leaky_pfa
-from recurl.zoo.letter_world import letter_world
-from recurl.zoo.office import office
-from recurl.zoo.palindrome import palindrome
-from recurl.zoo.palindrome_product import palindrome_product
-from recurl.zoo.random_model import random_model
-from recurl.zoo.spelunking import spelunking
-from recurl.zoo.stack_matters import stack_matters
-from recurl.zoo.succinct import succinct
-from recurl.zoo.taxi import taxi
-
-MODELS: dict[str, Callable[..., RMDP]] = {
-    function.__name__: function
-    for function in (
-        and_or,
-        taxi,
-        palindrome_product,
-        office,
-        letter_world,
-        language,
-        harvest,
-        frozen_lake,
-        epidemic,
-        brackets,
-        battery_product,
-        battery,
-        cloud,
-        countdown,
-        gambler,
-        leaky_pfa,
-        palindrome,
-        random_model,
-        spelunking,
-        stack_matters,
-        succinct,
-    )
-}
+from recurl.registration import zoo_names
 
 LARGEST = 1_000_000
 """Most vertices of a model that is made by name: building more takes minutes and gigabytes."""
-
-LARGEST_FROM_ARRAYS = 20_000_000
-"""The same for ``random_model``, which is made without an object per vertex."""
-
-_VERTICES: dict[str, Callable[[dict[str, Any]], float]] = {
-    "letter_world": lambda given: 80 * given["patience"],
-    "palindrome": lambda given: 75 * given["size"] ** 2,
-    "palindrome_product": lambda given: 75 * given["size"] ** 2,
-    "random_model": lambda given: 2 * given["components"] * given["nodes"],
-    "succinct": lambda given: 6 * given["n"],
-}
-"""About how many vertices a model has, where that depends on parameters."""
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -86,17 +28,17 @@ def names() -> list[str]:
         >>> names()[:3]
         ['and_or', 'battery', 'battery_product']
     """
-    return sorted(MODELS)
+    return list(zoo_names())
 
 
 def summary(name: str) -> str:
-    """One line that says what a model is.
+    """The summary of a model, in one line.
 
     Example:
         >>> summary("countdown")
         'Stop with probability p, else recurse and then count 1.'
     """
-    return (inspect.getdoc(_function(name)) or "").partition("\n")[0]
+    return (inspect.getdoc(function_of(name)) or "").partition("\n")[0]
 
 
 def parameters(name: str) -> dict[str, Any]:
@@ -106,7 +48,7 @@ def parameters(name: str) -> dict[str, Any]:
         >>> parameters("palindrome")
         {'size': 3, 'corruption': 0.01}
     """
-    found = inspect.signature(_function(name)).parameters
+    found = inspect.signature(function_of(name)).parameters
     return {key: parameter.default for key, parameter in found.items()}
 
 
@@ -127,16 +69,16 @@ def make(name: str, **values: Any) -> RMDP:
         if key not in known:
             raise UnknownNameError(f"parameter of {name}", key, known)
     _check_size(name, known, values)
-    return _function(name)(**values)
+    return function_of(name)(**values)
 
 
 def _check_size(name: str, known: dict[str, Any], values: dict[str, Any]) -> None:
     """Refuse a model that would be too large, before it is built."""
+    module = _module(name)
     whole = all(isinstance(value, int) for key, value in values.items() if type(known[key]) is int)
-    if name not in _VERTICES or not whole:
-        return  # what is no whole number is refused by the model itself
-    vertices = _VERTICES[name]({**known, **values})
-    limit = LARGEST_FROM_ARRAYS if name == "random_model" else LARGEST
+    if not hasattr(module, "vertices") or not whole:
+        return  # the model itself refuses what is not a whole number
+    vertices, limit = module.vertices(**{**known, **values}), getattr(module, "LARGEST", LARGEST)
     if vertices > limit:
         given = ", ".join(f"{key}={value}" for key, value in values.items())
         raise LimitError(
@@ -148,20 +90,20 @@ def _check_size(name: str, known: dict[str, Any], values: dict[str, Any]) -> Non
 def make_from_text(name: str, assignments: Sequence[str] = ()) -> RMDP:
     """A model by name, with parameters written as ``key=value``.
 
-    What a value may be is said by the type of the parameter: numbers (also ``1/3``), ``true`` or
+    The type of the parameter says what a value may be: numbers (also ``1/3``), ``true`` or
     ``false``, text, or several of these divided by commas.
 
     Example:
         >>> make_from_text("palindrome", ["size=2", "corruption=1/50"])
         <RMDP palindrome: 5 components, 259 vertices, multi-exit, recursive>
     """
-    hints = typing.get_type_hints(_function(name))
+    hints = typing.get_type_hints(function_of(name))
     values: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         key = key.strip()
         if not equals:
-            raise ValueError(f"{assignment!r} is no parameter of {name}: write it as key=value")
+            raise ValueError(f"{assignment!r} is not a parameter of {name}: write it as key=value")
         if key not in parameters(name):
             raise UnknownNameError(f"parameter of {name}", key, parameters(name))
         if key in values:
@@ -170,10 +112,20 @@ def make_from_text(name: str, assignments: Sequence[str] = ()) -> RMDP:
     return make(name, **values)
 
 
-def _function(name: str) -> Callable[..., RMDP]:
-    if name not in MODELS:
-        raise UnknownNameError("model", name, MODELS)
-    return MODELS[name]
+def function_of(name: str) -> Callable[..., RMDP]:
+    """The function that makes a model; its file is imported at the first use.
+
+    Raises:
+        UnknownNameError: There is no such model.
+    """
+    function: Callable[..., RMDP] = getattr(_module(name), name)
+    return function
+
+
+def _module(name: str) -> Any:
+    if name not in zoo_names():
+        raise UnknownNameError("model", name, zoo_names())
+    return importlib.import_module(f"recurl.zoo.models.{name}")
 
 
 def _value(place: str, text: str, hint: Any) -> Any:

@@ -7,6 +7,9 @@ from typing import Literal
 from recurl.model.builder import Builder
 from recurl.model.rmdp import RMDP
 
+STEP_LIMIT = 200
+"""Steps after which an episode is truncated, as in the paper's experiments."""
+
 
 def cloud(exits: Literal[1, 2] = 2) -> RMDP:
     """A task runs as a monolith, or in three parts on servers that may fail and retry.

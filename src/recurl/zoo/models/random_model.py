@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -15,6 +15,15 @@ from recurl.zoo.values import at_least, between
 
 Kind = Literal["general", "one_exit", "deterministic", "hierarchical"]
 Locality = Literal["uniform", "near"]
+
+
+LARGEST = 20_000_000
+"""Most vertices of a model that is made by name: it needs no object per vertex."""
+
+
+def vertices(components: int, nodes: int, **others: Any) -> float:
+    """About how many vertices the model has."""
+    return 2 * components * nodes
 
 
 def random_model(

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from recurl.model.builder import Builder
 from recurl.model.rmdp import RMDP
 from recurl.zoo.values import at_least
+
+
+def vertices(n: int, **others: Any) -> float:
+    """About how many vertices the model has."""
+    return 6 * n
 
 
 def succinct(n: int = 10) -> RMDP:

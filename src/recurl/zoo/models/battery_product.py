@@ -8,7 +8,7 @@ from recurl.automaton.machine import Machine, rule
 from recurl.automaton.product import product
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
-from recurl.zoo.battery import check_map
+from recurl.zoo.models.battery import check_map
 from recurl.zoo.values import at_least, between, number
 
 
@@ -26,13 +26,7 @@ def battery_product(
     The rules, and so the values, are those of `battery`: 0.99^10 with the defaults. The first units
     of charge are the machine's first stack.
 
-    Args:
-        layout: The map, rows divided by slashes, with one S and at least one T.
-        charge: Units at the start.
-        breakdown: Probability of a breakdown per step, in [0, 1). With 0 the model is not proper.
-        slip: Probability that a move stays where it is, in [0, 1).
-        target_reward: Reward of reaching the target.
-        step_reward: Reward of each step.
+    The parameters, too, are those of `battery`.
 
     Example:
         >>> battery_product()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import product
+from typing import Any
 
 from recurl.automaton.grid import MOVES, Cell, Grid
 from recurl.model.builder import Builder
@@ -18,6 +19,11 @@ from recurl.zoo.values import at_least, between
 BOTTOM = "bottom"
 SPECIAL = "special"
 FEATURES = ("row", "column", "phase", "top", "wrong", "goal_row", "goal_column")
+
+
+def vertices(size: int, **others: Any) -> float:
+    """About how many vertices the model has."""
+    return 75 * size**2
 
 
 def palindrome(size: int = 3, corruption: Number = 0.01) -> RMDP:

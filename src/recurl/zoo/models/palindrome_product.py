@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from recurl.automaton.grid import MOVES
 from recurl.automaton.gridworld import gridworld
 from recurl.automaton.machine import Machine, rule
@@ -9,6 +11,11 @@ from recurl.automaton.product import product
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
 from recurl.zoo.values import at_least, between
+
+
+def vertices(size: int, **others: Any) -> float:
+    """About how many vertices the model has."""
+    return 75 * size**2
 
 
 def palindrome_product(size: int = 3, corruption: Number = 0.01) -> RMDP:

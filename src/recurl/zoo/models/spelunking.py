@@ -20,6 +20,9 @@ LEVELS = ("oxo/oxo/oxo", "oox/xoo/rxo")
 STEP_REWARD = Fraction(-1)
 ACTIONS = (*MOVES, "climb")
 
+STEP_LIMIT = 200
+"""Steps after which an episode is truncated, as in the paper's experiments."""
+
 
 def spelunking(
     trap: Number = 0.5,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recurl.automaton.grid import MOVES, Cell, Grid
 from recurl.automaton.machine import Machine, rule
@@ -16,6 +16,11 @@ from recurl.zoo.values import at_least
 GRID = Grid(("." * 7,) * 3)
 FIRST, LETTER, LAST = Cell(1, 3), Cell(1, 1), Cell(1, 5)
 HALF = Fraction(1, 2)
+
+
+def vertices(patience: int, **others: Any) -> float:
+    """About how many vertices the model has."""
+    return 80 * patience
 
 
 def letter_world(patience: int | None = 6) -> RMDP:
