@@ -12,7 +12,7 @@ import pytest
 import recurl
 from recurl.experiment.options import learner_class
 from recurl.experiment.paper import paper_experiments
-from recurl.experiment.runner import run_experiments
+from recurl.experiment.run import run_experiments
 from recurl.experiment.settings import Experiment
 from recurl.experiment.study import Study, read_study
 

@@ -7,7 +7,8 @@ from tests.experiment.conftest import learn_into
 
 import recurl
 from recurl.errors import CheckpointError
-from recurl.experiment.learned import joined, read_learned
+from recurl.experiment.learned import find_studies, joined, read_learned
+from recurl.experiment.study import Study
 from recurl.experiment.table import table_rows
 
 
@@ -59,3 +60,23 @@ def test_a_folder_whose_runs_are_not_saved_yet_is_refused(tmp_path: Path) -> Non
     (tmp_path / "seed-0.ckpt").unlink()
     with pytest.raises(CheckpointError, match=r"no run .* has been saved"):
         read_learned(tmp_path)
+
+
+def test_studies_are_found_inside_folders(study: Study) -> None:
+    (found,) = find_studies([study.folder.parent])
+    assert found.records == study.records
+    (again,) = find_studies([study.folder, study.folder.parent])
+    assert again.records == study.records
+
+
+def test_experiments_and_learned_runs_are_found_side_by_side(study: Study, tmp_path: Path) -> None:
+    learn_into(tmp_path / "one", "rql")
+    learn_into(tmp_path / "two", "q")
+    first, second = find_studies([study.folder, tmp_path])
+    assert first.experiment.name == "cloud"
+    assert [method.algorithm for method in second.experiment.methods] == ["rql", "q"]
+
+
+def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no saved runs"):
+        find_studies([tmp_path])

@@ -7,7 +7,7 @@ import pytest
 
 from recurl.experiment.paper import paper_experiments
 from recurl.experiment.progress import Display, Estimate
-from recurl.experiment.runner import run_experiments
+from recurl.experiment.run import run_experiments
 from recurl.experiment.settings import Experiment, Method
 
 

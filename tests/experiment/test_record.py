@@ -1,12 +1,22 @@
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import pytest
 
 from recurl.errors import CheckpointError
-from recurl.experiment.record import Files, Record, is_done, read_record, write_record
+from recurl.experiment.record import (
+    Files,
+    Record,
+    is_done,
+    machine,
+    read_record,
+    versions,
+    write_record,
+)
 from recurl.experiment.settings import Experiment
+from recurl.version import __version__
 
 
 def test_round_trip_and_what_counts_as_done(small: Experiment, tmp_path: Path) -> None:
@@ -30,3 +40,9 @@ def test_a_damaged_record_is_refused_and_made_again(small: Experiment, tmp_path:
     told: list[str] = []
     assert not is_done(path, next(small.runs()), "f", told.append)
     assert str(path) in told[0]
+
+
+def test_versions_and_machine() -> None:
+    assert versions()["recurl"] == __version__
+    assert versions()["python"] == platform.python_version()
+    assert platform.node() not in " ".join(map(str, machine().values()))

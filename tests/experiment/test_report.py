@@ -12,8 +12,9 @@ from tests.experiment.browser import MISSING, Browser, chromium
 
 from recurl.experiment.record import Exact
 from recurl.experiment.replay import replay_data
-from recurl.experiment.report import report_html
-from recurl.experiment.study import Study
+from recurl.experiment.report import report_html, shown_columns, table_html, write_results
+from recurl.experiment.study import Optimum, Study
+from recurl.experiment.table import HEADS, Row, cells, table_rows
 
 RIGHT, LEFT = "\ue014", "\ue012"
 """Arrow keys, as WebDriver names them."""
@@ -243,3 +244,33 @@ def test_names_from_a_model_are_text_and_no_markup(study: Study) -> None:
 
 def test_runs_that_are_missing_are_counted(study: Study) -> None:
     assert "not finished: 2" in html(study._replace(missing=2))
+
+
+def test_cells_are_those_of_the_text_table(study: Study) -> None:
+    lines = re.findall(r"<tr data-method.*?</tr>", table_html([study]))
+    columns = shown_columns(table_rows([study]))
+    for line, row in zip(lines, table_rows([study]), strict=True):
+        plain = [re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", line)]
+        assert plain == [cells(row)[i] for i in columns]
+
+
+def test_what_holds_for_all_rows_is_said_once(study: Study) -> None:
+    text = table_html([study])
+    assert text.count("certified optimum -5.342485") == 1
+    assert "2,000 steps a run" in text
+    unknown = Optimum(None, None, "not known: the model is not proper", "")
+    assert "optimum not known" in table_html([study._replace(optimum=unknown)])
+
+
+def test_columns_that_say_nothing_are_left_out(study: Study) -> None:
+    plain = Row("e", "m", "method", 1, 0, 10, final=1.0, exact=1.0)
+    shown = [HEADS[i] for i in shown_columns([plain])]
+    assert shown == ["method", "runs", "final value (sampled, 95 %)", "exact value of policy"]
+    assert "ours is" in [HEADS[i] for i in shown_columns(table_rows([study]))]
+
+
+def test_files_are_written(study: Study, tmp_path: Path) -> None:
+    files = write_results([study], tmp_path / "new")
+    assert [path.suffix for path in files] == [".png", ".pdf", ".svg", ".md", ".json", ".html"]
+    rows = json.loads((tmp_path / "new" / "table.json").read_text())
+    assert [row["method"] for row in rows] == ["rql", "ql", "rql-swift"]

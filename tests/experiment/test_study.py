@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from recurl.errors import CheckpointError
-from recurl.experiment.run import exact_value
-from recurl.experiment.runner import run_experiments
+from recurl.experiment.run import exact_value, run_experiments
 from recurl.experiment.settings import Experiment
 from recurl.experiment.study import Study, optimum_of, read_study
 

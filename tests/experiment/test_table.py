@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from recurl.experiment import table
 from recurl.experiment.statistics import final_value
 from recurl.experiment.study import Study
-from recurl.experiment.table import table_rows, verdict
+from recurl.experiment.table import HEADS, Row, cells, markdown, number, table_rows, verdict
 
 
 def test_rows_say_what_the_records_say(study: Study) -> None:
@@ -26,3 +28,38 @@ def test_published_values_are_beside_the_papers_methods(study: Study) -> None:
 
 def test_verdict() -> None:
     assert [verdict(x, 1, 2) for x in (0, 1, 2, 3)] == ["below", "within", "within", "above"]
+
+
+def test_markdown_has_a_line_per_row() -> None:
+    row = Row("e", "m", "method", 2, 1, 100, iqm=1.0, iqm_low=0.5, iqm_high=1.5, speed=12345.0)
+    assert len(cells(row)) == len(HEADS)
+    head, rule, line = markdown([row]).splitlines()
+    assert head.count("|") == rule.count("|") == line.count("|")
+    assert "2 (1 failed)" in line
+    assert "1 [0.5, 1.5]" in line
+    assert "12,345" in line
+
+
+def test_computed_numbers_have_more_digits_than_sampled_ones() -> None:
+    row = Row("e", "m", "method", 10, 0, 100, final=-5.342489, exact=-5.3425, near_optimal=10)
+    row = row._replace(optimum=-5.34248536, distance=1.464e-05)
+    texts = dict(zip(HEADS, cells(row), strict=True))
+    assert texts["final value (sampled, 95 %)"] == "-5.3425"
+    assert texts["exact value of policy"] == "-5.3425 (10 of 10 within 0.001 %)"
+    assert texts["optimum"] == "-5.342485"
+    assert texts["distance"] == "1.46e-05"
+    assert number(-3e-15) == "0"
+
+
+def test_tables_are_tidy(study: Study) -> None:
+    assert len(table.summary_table([study])) == 3
+    runs, curves = table.run_table([study]), table.curve_table([study])
+    assert isinstance(runs, pd.DataFrame)
+    assert len(runs) == 6
+    assert len(curves) == 6 * 21
+    assert curves["steps"].max() == 2_000
+
+
+def test_rows_where_there_is_no_pandas(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "find_spec", lambda name: None)
+    assert table.run_table([study])[0]["method"] == "rql"

@@ -52,7 +52,7 @@ def run_and_report(
 ) -> None:
     """Run what is not done yet, write the results, and end with 1 if a run failed."""
     from recurl.experiment.progress import Display
-    from recurl.experiment.runner import run_experiments
+    from recurl.experiment.run import run_experiments
     from recurl.experiment.study import read_study
     from recurl.progress import Progress
 
@@ -69,10 +69,8 @@ def run_and_report(
 
 def write_and_show(studies: Sequence[Study], out: Path, *, json: bool) -> None:
     """Write figure, table and report, and print the table."""
-    from recurl.experiment.report_table import shown_columns
-    from recurl.experiment.results import write_results
-    from recurl.experiment.table import table_rows
-    from recurl.experiment.table_text import HEADS, cells
+    from recurl.experiment.report import shown_columns, write_results
+    from recurl.experiment.table import HEADS, cells, table_rows
     from recurl.progress import Progress
 
     with Progress("drawing and writing"):

@@ -30,6 +30,9 @@ EXAMPLES = """\
   recurl learn cloud --steps 2e6 --out runs/cloud --resume
 """
 
+DEEP = ("deep-rql", "dqn")
+"""Algorithms with networks in place of tables."""
+
 
 def learn(
     model: ModelName,
@@ -86,12 +89,12 @@ def learn(
         print_json({"model": found.name, "out": str(out), "runs": rows})
     else:
         show(_table(rows), *_warnings(rows))
-        tables = algorithm not in runs.DEEP
+        tables = algorithm not in DEEP
         typer.echo(_next(out, f"{again} --steps {2 * steps} --resume", tables=tables))
 
 
 def _for_tables(algorithm: str, **given: Any) -> dict[str, Any]:
-    if algorithm not in runs.DEEP:
+    if algorithm not in DEEP:
         return given
     for name, value in given.items():
         if value is not None:
@@ -102,7 +105,9 @@ def _for_tables(algorithm: str, **given: Any) -> dict[str, Any]:
 def _fresh(
     out: Path, model: RMDP, name: str, seeds: list[int], settings: dict[str, Any]
 ) -> list[Learner]:
-    kind = runs.algorithm(name)
+    from recurl.experiment.options import learner_class
+
+    kind: Any = learner_class(name)
     try:
         made = [kind(model, seed=seed, **settings) for seed in seeds]
     except ValueError as error:
@@ -112,14 +117,16 @@ def _fresh(
 
 
 def _resumed(out: Path, model: RMDP) -> list[Learner]:
+    from recurl.experiment.learned import ASKED, seed_file
+    from recurl.experiment.options import learner_class
     from recurl.learn.checkpoint import restoring
 
     saved, asked = runs.read(out)
     if saved != model:
         raise UsageError(f"the runs in {out} are on another model than {model.name}")
-    kind = runs.algorithm(asked["algorithm"])
-    files = {seed: runs.seed_file(out, seed) for seed in asked["seeds"]}
-    with restoring(out / runs.ASKED):
+    kind: Any = learner_class(asked["algorithm"])
+    files = {seed: seed_file(out, seed) for seed in asked["seeds"]}
+    with restoring(out / ASKED):
         return [
             kind.load(path, model)
             if path.is_file()
@@ -155,9 +162,10 @@ def _latest(learners: list[Learner]) -> str:
 def _run_one(
     out: Path, learner: Learner, steps: int, board: Path | None, stop: threading.Event
 ) -> None:
+    from recurl.experiment.learned import seed_file
     from recurl.learn.loggers import TensorBoard
 
-    path = runs.seed_file(out, learner.settings.seed)
+    path = seed_file(out, learner.settings.seed)
     events = None if board is None else TensorBoard(board / path.stem)
     left = max(0, steps - learner.steps)
     learner.learn(left, events, checkpoint=path, stopping=stop.is_set)
@@ -165,9 +173,11 @@ def _run_one(
 
 def _stopped(out: Path, learners: list[Learner], again: str) -> str:
     """What was learned when a run is interrupted, and how to go on."""
+    from recurl.experiment.learned import seed_file
+
     least, most = (f(one.steps for one in learners) for f in (min, max))
     steps = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    saved = [one for one in learners if runs.seed_file(out, one.settings.seed).is_file()]
+    saved = [one for one in learners if seed_file(out, one.settings.seed).is_file()]
     where = f"Saved in {out}." if saved else "Nothing was saved yet."
     return f"Stopped after {steps} steps. {where} Continue: {again}"
 

@@ -28,7 +28,7 @@ def report(
     DIR was written by `recurl reproduce`, `recurl experiment` or `recurl learn`, or holds such
     folders. Runs of `recurl learn` on the same model are compared in one panel.
     """
-    from recurl.experiment.found import find_studies
+    from recurl.experiment.learned import find_studies
     from recurl.progress import Progress
 
     with Progress("reading the runs"):

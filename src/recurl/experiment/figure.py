@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recurl.experiment.published import published_curves
+from recurl.experiment.paper import published_curves
 from recurl.experiment.settings import Method
 from recurl.experiment.statistics import band, thinned
 from recurl.experiment.study import Study
-from recurl.experiment.table_text import number
+from recurl.experiment.table import number
 from recurl.learn.curve import Band
 from recurl.model.files import write_atomic
 from recurl.model.tables import Floats

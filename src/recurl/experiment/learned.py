@@ -1,10 +1,12 @@
-"""Folders that ``recurl learn`` writes, as studies: any saved runs can be reported on."""
+"""Folders of ``recurl learn``, written and read, and saved runs of all kinds as studies."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
@@ -13,7 +15,8 @@ from recurl.experiment.options import learner_class
 from recurl.experiment.record import Record, curve_columns, run_record
 from recurl.experiment.run import exact_value
 from recurl.experiment.settings import Experiment, Method, ModelChoice, Run
-from recurl.experiment.study import MODEL, OPTIMUM, Study, optimum_of
+from recurl.experiment.study import MODEL, OPTIMUM, SETTINGS, Study, optimum_of, read_study
+from recurl.model.files import write_atomic
 from recurl.model.limits import cut, read_note
 
 if TYPE_CHECKING:
@@ -21,8 +24,9 @@ if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
     from recurl.policy import Policy
 
+
 ASKED = "run.json"
-"""What was asked of ``recurl learn``, beside the model and a checkpoint for each seed."""
+"""The settings of ``recurl learn``, beside the model and a checkpoint for each seed."""
 
 WORDS = {
     "rql": "recursive Q-learning",
@@ -30,6 +34,60 @@ WORDS = {
     "deep-rql": "deep recursive Q-learning",
     "dqn": "DQN",
 }
+
+
+class Asked(TypedDict):
+    """The algorithm, seeds and settings of a folder of runs."""
+
+    algorithm: str
+    seeds: list[int]
+    settings: dict[str, Any]
+
+
+def write_asked(folder: Path, model: RMDP, asked: Asked) -> None:
+    """Make a folder for runs: the model, and the settings."""
+    from recurl.model.document import dump
+
+    folder.mkdir(parents=True, exist_ok=True)
+    dump(model, folder / MODEL)
+    write_atomic(folder / ASKED, json.dumps(asked, indent=2))
+
+
+def read_asked(folder: Path) -> tuple[RMDP, Asked]:
+    """The model of a folder of runs, and the settings.
+
+    Raises:
+        CheckpointError: They are damaged.
+    """
+    from recurl.model.document import load
+
+    path = folder / ASKED
+    try:
+        asked = read_note(path, Asked)
+        learner_class(asked["algorithm"])
+    except (ValueError, OverflowError, RecurlError) as error:
+        raise CheckpointError(f"{path} is damaged: {cut(str(error))}") from error
+    if any(seed < 0 for seed in asked["seeds"]):
+        raise CheckpointError(f"{path} is damaged: seeds must be 0 or more")
+    return load(folder / MODEL), asked
+
+
+def seed_file(folder: Path, seed: int) -> Path:
+    """Checkpoint of a seed."""
+    return folder / f"seed-{seed}.ckpt"
+
+
+def saved_seeds(folder: Path, seeds: Iterable[int]) -> dict[int, Path]:
+    """The checkpoints that there are, by seed.
+
+    Raises:
+        CheckpointError: There are none.
+    """
+    files = {seed: seed_file(folder, seed) for seed in seeds}
+    saved = {seed: file for seed, file in files.items() if file.is_file()}
+    if not saved:
+        raise CheckpointError(f"no run in {folder} has been saved yet")
+    return saved
 
 
 def read_learned(folder: Path) -> Study:
@@ -41,14 +99,10 @@ def read_learned(folder: Path) -> Study:
     Raises:
         CheckpointError: The folder holds no run that is saved, or what was asked is damaged.
     """
-    from recurl.model.document import load
-
-    algorithm, seeds, settings = _asked(folder / ASKED)
-    files = {seed: folder / f"seed-{seed}.ckpt" for seed in seeds}
-    saved = {seed: file for seed, file in files.items() if file.is_file()}
-    if not saved:
-        raise CheckpointError(f"no run in {folder} has been saved yet")
-    model = load(folder / MODEL)
+    model, asked = read_asked(folder)
+    algorithm, seeds = asked["algorithm"], asked["seeds"]
+    settings = {name: x for name, x in asked["settings"].items() if x is not None}
+    saved = saved_seeds(folder, seeds)
     experiment = Experiment(
         name=model.name,
         model=ModelChoice(file=str(folder / MODEL)),
@@ -66,18 +120,6 @@ def read_learned(folder: Path) -> Study:
         missing=len(seeds) - len(saved),
         policies={f"{r.method}-{r.seed}": policy for r, policy in found if policy is not None},
     )
-
-
-def _asked(path: Path) -> tuple[str, list[int], dict[str, Any]]:
-    try:
-        asked = read_note(path, dict[str, Any])
-        algorithm, seeds = str(asked["algorithm"]), [int(seed) for seed in asked["seeds"]]
-        settings = {name: x for name, x in asked["settings"].items() if x is not None}
-        learner_class(algorithm)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecurlError) as error:
-        words = cut(f"{type(error).__name__}: {error}")
-        raise CheckpointError(f"{path} is damaged: {words}") from error
-    return algorithm, seeds, settings
 
 
 def _lasting(experiment: Experiment, records: Iterable[Record]) -> Experiment:
@@ -135,3 +177,45 @@ def _both(one: Study, other: Study) -> Study:
         missing=one.missing + other.missing,
         policies={**one.policies, **other.policies},
     )
+
+
+def find_studies(folders: Iterable[str | os.PathLike[str]]) -> list[Study]:
+    """The studies in some folders: each is one, or has some inside.
+
+    Runs of ``recurl learn`` on the same model are put together as one study, so that they stand
+    side by side in its figure.
+
+    Raises:
+        CheckpointError: A folder holds no saved runs, or damaged ones.
+    """
+    experiments: dict[Path, Study] = {}
+    learned: dict[Path, Study] = {}
+    for folder in map(Path, folders):
+        inside = _inside(folder)
+        if not inside:
+            raise CheckpointError(
+                f"there are no saved runs in {folder}: `recurl reproduce`, `recurl experiment` and "
+                "`recurl learn` make some"
+            )
+        for place in inside:
+            if (place / SETTINGS).is_file():
+                experiments.setdefault(place.resolve(), read_study(place))
+            else:
+                learned.setdefault(place.resolve(), read_learned(place))
+    return [*experiments.values(), *joined(learned.values())]
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The folder itself if it holds runs, else those in it that do."""
+    if any((folder / name).is_file() for name in (SETTINGS, ASKED)):
+        return [folder]
+    found = {path.parent for name in (SETTINGS, ASKED) for path in folder.glob(f"*/{name}")}
+    return sorted(found, key=_rank)
+
+
+def _rank(folder: Path) -> tuple[int, str]:
+    """The paper's experiments come in its order, others after them by name."""
+    from recurl.experiment.paper import PAPER
+
+    order = list(PAPER)
+    return (order.index(folder.name) if folder.name in order else len(order), folder.name)

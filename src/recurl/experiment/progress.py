@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from recurl.experiment.runner import Watch
+from recurl.experiment.run import Watch
 from recurl.progress import Progress, clock_text, is_live
 
 if TYPE_CHECKING:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +17,11 @@ from recurl.errors import CheckpointError
 from recurl.learn.curve import Curve, Score
 from recurl.model.files import write_atomic
 from recurl.model.limits import read_note
+from recurl.version import __version__
 
 if TYPE_CHECKING:
     from recurl.experiment.settings import Run
+
 
 FORMAT = 1
 
@@ -177,3 +182,42 @@ def is_done(path: Path, run: Run, fingerprint: str, tell: Callable[[str], None])
         return False
     same = record.config == run.config and record.model.get("fingerprint") == fingerprint
     return same and not record.failed
+
+
+PACKAGES = ("numpy", "numba", "scipy", "jax", "optax")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of Python, this package and those it computes with.
+
+    Example:
+        >>> sorted(versions())[:2]
+        ['jax', 'numba']
+    """
+    found = {"python": platform.python_version(), "recurl": __version__}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def machine() -> dict[str, Any]:
+    """Processor, cores and system; nothing that names the machine."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count() or 1,
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recurl.errors import RecurlError
@@ -18,17 +20,20 @@ from recurl.experiment.figure import (
     draw_figure,
     figure_bytes,
     published_part,
+    save_figure,
 )
-from recurl.experiment.published import SOURCE
+from recurl.experiment.paper import SOURCE
 from recurl.experiment.record import Record
 from recurl.experiment.replay import replay_data
-from recurl.experiment.report_table import table_html, title_of
 from recurl.experiment.statistics import band
-from recurl.experiment.study import Study
+from recurl.experiment.study import Optimum, Study
+from recurl.experiment.table import HEADS, MISSING, Row, cells, markdown, number, table_rows
 from recurl.experiment.words import policy_words
+from recurl.model.files import write_atomic
 
 if TYPE_CHECKING:
     from recurl.policy import Policy
+
 
 NOTES = (
     "Final value: mean of the last tenth of a run's tests, then over runs, ± half the width of its "
@@ -199,3 +204,96 @@ def _machines(studies: Iterable[Study]) -> list[str]:
 def _machine(record: Record) -> str:
     m = record.machine
     return f"{m['processor']}, {m['cores']} cores, {m['system']}" if m else "machine not recorded"
+
+
+ABOVE = ("experiment", "optimum")
+"""Columns that hold for a whole group."""
+
+
+def shown_columns(rows: Iterable[Row], without: Sequence[str] = ABOVE) -> list[int]:
+    """Columns that have something to say of some row."""
+    lines = [cells(row) for row in rows]
+    there = [i for i, name in enumerate(HEADS) if name not in without]
+    return [i for i in there if any(line[i] != MISSING for line in lines)]
+
+
+def table_html(studies: Sequence[Study]) -> str:
+    """The table: a group of rows per study, a row per method, the cells of `table_text`."""
+    columns = shown_columns(table_rows(studies))
+    head = "".join(f"<th>{escape(HEADS[i])}</th>" for i in columns)
+    groups = "".join(_group(study, columns) for study in studies)
+    return f'<table id="results"><thead><tr>{head}</tr></thead>{groups}</table>'
+
+
+def _group(study: Study, columns: Sequence[int]) -> str:
+    rows = "".join(
+        f'<tr data-method="{escape(row.experiment)}/{escape(row.method)}">'
+        + "".join(_cell(i, cells(row)[i]) for i in columns)
+        + "</tr>"
+        for row in table_rows([study])
+    )
+    return (
+        f'<tbody><tr class="group"><th colspan="{len(columns)}">{escape(title_of(study))} '
+        f"<span>{escape(_facts(study))}</span></th></tr>{rows}</tbody>"
+    )
+
+
+def title_of(study: Study) -> str:
+    """Name of a study for people."""
+    return study.experiment.title or study.experiment.name
+
+
+def _facts(study: Study) -> str:
+    """What holds for all rows of a study."""
+    steps = f"{study.experiment.steps:,} steps a run"
+    return f"{study.model.kind}; {steps}; {optimum_words(study.optimum)}"
+
+
+def optimum_words(optimum: Optimum) -> str:
+    """The optimum in words.
+
+    Example:
+        >>> optimum_words(Optimum(-5.342486, -5.342485, "certified", ""))
+        'certified optimum -5.342486 (within 5e-07)'
+        >>> optimum_words(Optimum(None, None, "not known: not proper", ""))
+        'optimum not known: not proper'
+    """
+    if optimum.value is None:
+        return f"optimum {optimum.method}"
+    assert optimum.lower is not None
+    radius = optimum.value - optimum.lower
+    return f"certified optimum {number(optimum.value)} (within {radius:.1g})"
+
+
+def _cell(column: int, text: str) -> str:
+    """A cell; what stands in brackets goes below, and the verdict is a badge.
+
+    On narrow screens, where the head of the table is not shown, a cell shows its own.
+    """
+    opening = f'<td data-head="{escape(HEADS[column])}">'
+    if HEADS[column] == "ours is" and text.isalpha():
+        return f'{opening}<span class="verdict {text}">{text}</span></td>'
+    for bracket in " [", " (":
+        first, found, rest = text.partition(bracket)
+        if found:
+            return f"{opening}{escape(first)} <small>{escape(found.strip() + rest)}</small></td>"
+    return f"{opening}{escape(text)}</td>"
+
+
+def write_results(studies: Sequence[Study], out: str | os.PathLike[str]) -> list[Path]:
+    """Write figure (PNG, PDF, SVG), table (Markdown, JSON) and report (HTML) to a folder.
+
+    Returns:
+        The files, the report last.
+    """
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    figure, rows = draw_figure(studies), table_rows(studies)
+    texts = {
+        "table.md": markdown(rows),
+        "table.json": json.dumps([row._asdict() for row in rows], indent=1) + "\n",
+        "report.html": report_html(studies),
+    }
+    for name, text in texts.items():
+        write_atomic(folder / name, text)
+    return [*save_figure(figure, folder), *(folder / name for name in texts)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from recurl.experiment.published import published_end
+from recurl.experiment.paper import published_end
 from recurl.experiment.record import Record
 from recurl.experiment.settings import Method
 from recurl.experiment.statistics import (
@@ -182,3 +183,159 @@ def verdict(value: float, low: float, high: float) -> str:
     if value > high:
         return "above"
     return "within" if value >= low else "below"
+
+
+HEADS = (
+    "experiment",
+    "method",
+    "runs",
+    "final value (sampled, 95 %)",
+    "IQM [95 %]",
+    "exact value of policy",
+    "optimum",
+    "distance",
+    "steps to 5 %",
+    "steps to 1 %",
+    "time a run",
+    "steps/s",
+    "published [10, 90 %]",
+    "ours is",
+)
+MISSING = "–"
+TINY = 1e-9
+"""What computed numbers are shown as 0 up to: less is rounding."""
+
+
+def cells(row: Row) -> list[str]:
+    """The texts of a row, in the order of `HEADS`.
+
+    Example:
+        >>> cells(Row("cloud", "rql", "recursive", 3, 0, 100, final=-5.3, distance=0.0))[:5]
+        ['cloud', 'recursive', '3', '-5.3', '–']
+    """
+    runs = f"{row.runs}" + (f" ({row.failed} failed)" if row.failed else "")
+    return [
+        row.experiment,
+        row.label,
+        runs,
+        _final(row),
+        _interval(row.iqm, row.iqm_low, row.iqm_high),
+        _exact(row),
+        number(row.optimum),
+        _distance(row.distance),
+        _count(row.within_5),
+        _count(row.within_1),
+        MISSING if row.seconds is None else f"{row.seconds:.3g} s",
+        _count(row.speed),
+        _interval(row.published, row.published_low, row.published_high),
+        row.verdict or MISSING,
+    ]
+
+
+def number(value: float | None) -> str:
+    """A number for people.
+
+    Example:
+        >>> number(-5.34248536), number(None), number(0.0)
+        ('-5.342485', '–', '0')
+    """
+    if value is None:
+        return MISSING
+    return f"{value:.7g}" if abs(value) > TINY else "0"
+
+
+def _sampled(value: float | None) -> str:
+    """A number that tests gave: they do not know it as exactly as one that was computed."""
+    return MISSING if value is None else f"{value:.5g}"
+
+
+def _final(row: Row) -> str:
+    """The final value, with half the width of its 95 % interval where that is known."""
+    if row.final_margin is None:
+        return _sampled(row.final)
+    return f"{_sampled(row.final)} ± {row.final_margin:.2g}"
+
+
+def _distance(value: float | None) -> str:
+    if value is None:
+        return MISSING
+    return "0" if abs(value) < 1e-6 else f"{value:.3g}"
+
+
+def _count(value: float | None) -> str:
+    return MISSING if value is None else f"{value:,.0f}"
+
+
+def _interval(middle: float | None, low: float | None, high: float | None) -> str:
+    return MISSING if middle is None else f"{_sampled(middle)} [{_sampled(low)}, {_sampled(high)}]"
+
+
+def _exact(row: Row) -> str:
+    if row.exact is None:
+        return "not finite" if row.runs else MISSING
+    return f"{number(row.exact)} ({row.near_optimal} of {row.runs} within {100 * EXACT:g} %)"
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The table in Markdown."""
+    lines = [HEADS, ["---"] * len(HEADS), *(cells(row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+Rows = list[dict[str, Any]]
+
+
+def frame(rows: Rows) -> Any:
+    """A pandas DataFrame of the rows, or the rows themselves where there is no pandas.
+
+    Example:
+        >>> len(frame([{"a": 1}, {"a": 2}]))
+        2
+    """
+    if find_spec("pandas") is None:
+        return rows
+    import pandas as pd
+
+    return pd.DataFrame(rows)
+
+
+def summary_table(studies: Iterable[Study]) -> Any:
+    """A row for each method of each experiment; columns as of `recurl.experiment.table.Row`."""
+    return frame([row._asdict() for row in table_rows(studies)])
+
+
+def run_table(studies: Iterable[Study]) -> Any:
+    """A row for each run: what it was told, and what it came to."""
+    return frame([_run(study, record) for study in studies for record in study.records])
+
+
+def _run(study: Study, record: Any) -> dict[str, Any]:
+    exact = record.exact.value if record.exact else None
+    return {
+        "experiment": record.experiment,
+        "method": record.method,
+        "seed": record.seed,
+        "steps": record.steps,
+        "episodes": record.episodes,
+        "final": final_value(record),
+        "exact": exact,
+        "optimum": study.optimum.value,
+        "seconds": record.seconds,
+        "failed": record.failed,
+    }
+
+
+def curve_table(studies: Iterable[Study]) -> Any:
+    """A row for each test of each run."""
+    return frame(
+        [
+            {"experiment": one.experiment, "method": one.method, "seed": one.seed, **test}
+            for study in studies
+            for one in study.records
+            for test in _tests(one.curve)
+        ]
+    )
+
+
+def _tests(curve: dict[str, list[float | None]]) -> Rows:
+    return [dict(zip(curve, values, strict=True)) for values in zip(*curve.values(), strict=True)]
