@@ -72,7 +72,7 @@ def test_the_optimum_is_enclosed_even_where_levels_are_worth_all_of_b() -> None:
     assert recurl.solve(twice, epsilon=1e-9).value == pytest.approx(0.875)
 
 
-@settings(max_examples=12)
+@settings(max_examples=4)
 @given(st.integers(0, 10**6), st.sampled_from([3, 20]), st.sampled_from([0.01, 0.2]))
 def test_cut_values_of_close_models_differ_by_no_more_than_stated(
     seed: int, k: int, closeness: float

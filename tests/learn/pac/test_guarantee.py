@@ -51,7 +51,7 @@ def test_the_policy_states_its_rules() -> None:
 
 def test_the_policy_of_an_environment_says_what_it_has_seen() -> None:
     env = ModelEnv(recurl.zoo.cloud(exits=1))
-    learner = recurl.PACLearner(0.5, 0.1, steps=12, reward_bound=8, support=3, seed=1)
+    learner = recurl.PACLearner(20.0, 0.1, steps=12, reward_bound=8, support=3, seed=1)
     policy = learner.learn(env).policy
     assert policy is not None
     server = recurl.zoo.cloud(exits=1).find("S.u3")

@@ -68,7 +68,7 @@ def test_discounted_values_of_close_models_differ_by_at_most_epsilon() -> None:
 
 
 def test_totals_are_whole_numbers_of_any_size() -> None:
-    assert Plan(0.1, np.array([2**62, 2**62, 2**62])).total == 3 * 2**62
+    assert Plan(0.1, np.array([2**62, 2**62, 2**62]), 0.5).total == 3 * 2**62
 
 
 TASK = Task(1.0, 0.1, steps=5, reward_bound=2, support=3, starts=1)

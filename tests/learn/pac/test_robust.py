@@ -15,7 +15,7 @@ import recurl
 from recurl.learn.pac.confidence import FAMILIES, Sets, level_size, sets_of
 from recurl.learn.pac.model_access import ModelAccess
 from recurl.learn.pac.observed import with_probabilities
-from recurl.learn.pac.robust import RobustBounds, Starts, Successors, expectation
+from recurl.learn.pac.robust import RobustBounds, Starts
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import Layout
 
@@ -144,9 +144,9 @@ def optimum(worth: np.ndarray, low: np.ndarray, high: np.ndarray, sign: float) -
 
 def extreme(model: RMDP, sets: Sets, sign: float, beyond: float) -> float:
     """The expectation of the first action, where all that follows is worth 0."""
-    room, x = np.empty((4, 8)), np.zeros(model.tables.n_vertices + 1)
-    args = model.tables.reward, x, 0, sign, beyond, room
-    return float(expectation(Successors.of(model), sets, *args))
+    bounds = RobustBounds(model)
+    x = np.zeros(model.tables.n_vertices + 1)
+    return float(bounds._expectations(sets, model.tables.reward, x, sign, beyond)[0])
 
 
 rows = st.lists(

@@ -7,7 +7,7 @@ worst expectation over a set are found by sorting: mass goes to the best outcome
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
 import numpy as np
@@ -50,7 +50,7 @@ class Successors(NamedTuple):
         second[call] = t.box_return[t.vertex_box[t.target[call]]]
         first[call] = t.entry_of_call(t.target[call])
         first[t.vertex_kind[t.target] == EXIT] = t.n_vertices
-        return cls(t.action_start, t.transition_start, first, second)
+        return cls(*map(_fixed, (t.action_start, t.transition_start, first, second)))
 
     def worths(self, reward: Floats, x: Floats) -> Floats:
         """Reward and value of the continuation of each transition; x has V + 1 entries."""
@@ -162,6 +162,13 @@ def expectations(
     """The greatest (sign 1) or least (-1) expectation of every action, into ``out``."""
     for a in range(len(out)):
         out[a] = expectation(s, sets, reward, x, a, sign, beyond, room)
+
+
+def _fixed(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written to: kernels are compiled once for all arrays of this kind."""
+    view = np.ascontiguousarray(array)[:]
+    view.flags.writeable = False
+    return view
 
 
 class Starts(NamedTuple):
@@ -300,8 +307,8 @@ class RobustBounds:
         if not self.bounded and not self._bound_steps(sets):
             return
         for sign, x in ((1.0, self.above), (-1.0, self.below)):
-            args = self.model.tables.reward, x, sign, self._beyond(sign), -sign
-            iterate(self.successors, sets, *args, tolerance, _SWEEPS, self._room)
+            reward, args = self.model.tables.reward, (tolerance, _SWEEPS)
+            self._iterate(sets, reward, x, sign, self._beyond(sign), -sign, *args)
 
     def _bound_steps(self, sets: Sets) -> bool:
         """Find a bound on the steps of all models in the sets, if there is one."""
@@ -325,8 +332,7 @@ class RobustBounds:
         """
         d, ones, before = np.zeros(len(self._states)), np.ones(len(sets.low)), math.inf
         for _ in range(0, sweeps, _STRIDE):
-            args = ones, d, 1.0, 0.0, 1.0, tolerance, _STRIDE, self._room
-            change = iterate(self.successors, sets, *args)
+            change = self._iterate(sets, ones, d, 1.0, 0.0, 1.0, tolerance, _STRIDE)
             if not d.max() <= 1e12 or (change > tolerance and change > 0.999 * before):
                 return d, math.inf
             if change <= tolerance:
@@ -338,9 +344,18 @@ class RobustBounds:
     def _expectations(
         self, sets: Sets, reward: Floats, x: Floats, sign: float, beyond: float
     ) -> Floats:
-        out = np.empty(self.model.tables.n_actions)
-        expectations(self.successors, sets, reward, x, sign, beyond, self._room, out)
+        out, fixed = np.empty(self.model.tables.n_actions), Sets(*map(_fixed, sets))
+        args = _fixed(reward), x, sign, beyond
+        expectations(self.successors, fixed, *args, self._room, out)
         return out
+
+    def _iterate(self, sets: Sets, reward: Floats, x: Floats, *args: Any) -> float:
+        sign, beyond, grow, tolerance, sweeps = args
+        fixed, plain = Sets(*map(_fixed, sets)), _fixed(reward)
+        change: float = iterate(
+            self.successors, fixed, plain, x, sign, beyond, grow, tolerance, sweeps, self._room
+        )
+        return change
 
     def _beyond(self, sign: float, step: float = 1.0) -> float:
         """The best, or worst, worth of a step to an unknown vertex."""
