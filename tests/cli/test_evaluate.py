@@ -20,6 +20,6 @@ def test_damage_is_one_message(run: Run, tmp_path: Path) -> None:
     assert "no runs" in run("evaluate", "none", code=2).stderr
     run("learn", "cloud", "--steps", "10", "--out", "a")
     (tmp_path / "a" / "seed-0.ckpt").write_bytes(b"nothing")
-    assert "no checkpoint" in run("evaluate", "a", code=1).stderr
+    assert "not a valid checkpoint" in run("evaluate", "a", code=1).stderr
     (tmp_path / "a" / "run.json").write_text("[]")
     assert "damaged" in run("evaluate", "a", code=1).stderr

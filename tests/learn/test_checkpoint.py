@@ -110,7 +110,7 @@ def test_damage_of_any_kind_is_one_error(saved: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [b"", b"no zip", b"PK\x03\x04" + b"\0" * 100])
 def test_a_foreign_file_is_refused(text: bytes, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(text)
-    with pytest.raises(CheckpointError, match="no checkpoint"):
+    with pytest.raises(CheckpointError, match="not a valid checkpoint"):
         load(tmp_path / "x")
     with pytest.raises(CheckpointError):
         load(tmp_path / "missing")

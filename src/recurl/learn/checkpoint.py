@@ -48,7 +48,7 @@ def write_checkpoint(
 
 
 def checkpoint_bytes(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
-    """What a checkpoint file holds."""
+    """The content of a checkpoint file."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
         full = {"recurl_checkpoint": FORMAT, "version": __version__, **header}
@@ -75,7 +75,7 @@ def read_checkpoint(
             names = [name for name in file.namelist() if name.endswith(".npy")]
             arrays = {name[:-4]: _array(file.read(name)) for name in names}
     except _DAMAGE as error:
-        raise CheckpointError(f"{path} is no checkpoint, or damaged: {cut(repr(error))}") from error
+        raise CheckpointError(f"{path} is not a valid checkpoint: {cut(repr(error))}") from error
     if header.get("recurl_checkpoint") != FORMAT:
         found = header.get("recurl_checkpoint")
         raise CheckpointError(

@@ -38,7 +38,7 @@ class Score(NamedTuple):
     contexts: float
 
     def margin(self, episodes: int) -> float:
-        """Half the width of the 95 % interval around the mean, from so many test episodes.
+        """Half the width of the 95 % interval around the mean, given the number of test episodes.
 
         Example:
             >>> round(Score(100, -5.0, 1.0, 7.0, 0.0, 20, -6.0, 3).margin(50), 6)

@@ -1,4 +1,4 @@
-"""Calls and returns of a model read off what is observed, where no ``info`` tells of them."""
+"""Calls and returns of a model read off what is observed, where no ``info`` reports them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNSEEN = (
     "calls and returns are not seen in the observation: give predict the environment's info= at "
     "every step, or test with learner.test(), which steps an environment itself"
 )
-"""What is said where neither ``info`` nor a model tells of calls."""
+"""The error where neither ``info`` nor a model reports calls."""
 
 
 class EventReader:

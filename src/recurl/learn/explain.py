@@ -1,4 +1,4 @@
-"""What a learner does where: by component and context, in words and numbers."""
+"""The choices of a learner by component and context, in words and numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is done at one vertex in one context.
+    """The choice at one vertex in one context.
 
     Attributes:
         vertex: Name of the vertex within its component.
@@ -34,7 +34,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class ContextReport:
-    """What is done in one context.
+    """The choices in one context.
 
     Attributes:
         component: Name of the component.
@@ -52,7 +52,7 @@ class ContextReport:
 
 
 def explain(engine: ModelEngine, most: int = 3) -> list[ContextReport]:
-    """Reports on the contexts of each component, at most so many, most visited first.
+    """Reports on some contexts of each component, most visited first.
 
     Example:
         >>> import recurl

@@ -34,7 +34,7 @@ def greedy_policy(engine: ModelEngine) -> Policy:
 
 
 class Walked(NamedTuple):
-    """What a greedy run can meet, by slot: a vertex in a context.
+    """The slots that a greedy run can reach: vertices in contexts.
 
     The contexts are those of the store, then one per component for contexts never met.
 
@@ -114,7 +114,7 @@ def _labels(engine: ModelEngine, kept: np.ndarray, known: int) -> list[str]:
 
 
 def _exit_values(engine: ModelEngine, kept: np.ndarray, known: int) -> Floats:
-    """What exits are worth in each context; nan where it was never met."""
+    """Values of exits in each context; nan where it was never met."""
     values = np.full((len(kept), engine.model.tables.max_exits), np.nan)
     for row, i in zip(values, kept.tolist(), strict=True):
         if i < known:

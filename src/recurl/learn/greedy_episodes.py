@@ -75,7 +75,7 @@ class CallStack:
     """Contexts of the calls that are pending and, last, of the one that runs.
 
     Args:
-        player: Who knows the contexts.
+        player: The owner of the contexts.
         contexts: Where the run stands; at its beginning if not given.
     """
 

@@ -15,7 +15,7 @@ from recurl.learn.store import ContextStore
 
 
 def key_function(space: spaces.Space[Any]) -> Callable[[Any], Hashable]:
-    """What tells the observations of a space apart: numbers by value, arrays by their bytes."""
+    """The key of an observation: numbers by value, arrays by their bytes."""
     if isinstance(space, spaces.Discrete):
         return int
     if isinstance(space, spaces.Box | spaces.MultiBinary | spaces.MultiDiscrete):
@@ -55,7 +55,7 @@ class Numbering:
     Args:
         observations: The observation space.
         actions: The action space.
-        store: The store that is to know of them.
+        store: The store that holds them.
         inherit: Whether new contexts inherit all rows of another one.
     """
 

@@ -1,4 +1,4 @@
-"""What a learner is told: its settings as data, and the presets that name some of them."""
+"""The settings of a learner as data, and the presets that name some of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             each step.
         inherit: New contexts start with the Q-values of the nearest one, and with its visits up to
             this number; 0 for none.
-        evaluate_every: Test the greedy policy after so many steps; 0 for never.
+        evaluate_every: Steps between tests of the greedy policy; 0 for never.
         evaluate_episodes: Episodes of a test.
         evaluate_limit: Steps after which a test episode is cut; `episode_limit` if None.
         memory: Most bytes of the table; a share of the free memory if None.

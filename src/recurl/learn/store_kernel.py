@@ -87,18 +87,18 @@ FIELDS: dict[str, Any] = {
 VERTEX, CONTEXT, HEIGHT, LENGTH, STEPS, EPISODES, CUTS, RUNNING, LOGGED, REPORTED, PAIR, PLACES = (
     range(12)
 )
-"""What ``place`` holds: where the run stands, and what it has done so far."""
+"""The fields of ``place``: where the run stands, and what it has done so far."""
 
 TOTAL, RETURNS, OFFSET, SUMS_HELD = range(4)
-"""What ``sums`` holds: the reward of the episode so far, the returns of those that ended since the
+"""The fields of ``sums``: the reward of the episode so far, the returns of those ended since the
 last report, and what the latest call took off its exit values."""
 
 CONTEXTS, PAIRS, EXIT_VALUES, ROWS, MORE_PAIRS, MORE_VALUES, MORE_ROWS, USES = range(8)
-"""What ``used`` holds: how much is in use, and the most that one step may add."""
+"""The fields of ``used``: how much is in use, and the most that one step may add."""
 
 STEP_SIZE, EXPLORATION = 0, 5
 QUANTUM, GRAIN, INITIAL, REPLAY, INHERIT, FLAT, GAMMA, EPISODE_LIMIT, NUMBERS_HELD = range(10, 19)
-"""What ``numbers`` holds: two schedules of five numbers each, then these."""
+"""The fields of ``numbers``: two schedules of five numbers each, then these."""
 
 SCANNED = 64
 """How many contexts of a kind, newest first, are looked at for the nearest one."""

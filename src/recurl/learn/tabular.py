@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TabularLearner(Learner):
-    """What both tabular learners do; see `RecursiveQLearning`."""
+    """The common part of both tabular learners; see `RecursiveQLearning`."""
 
     settings_type = Settings
     make_settings = staticmethod(make_settings)
@@ -98,7 +98,7 @@ class TabularLearner(Learner):
         return greedy_policy(self._model_engine("a policy"))
 
     def q_values(self, vertex: str, exit_values: Floats | None = None) -> Floats | None:
-        """Q-values of a vertex given by name, where exits are worth so much (0 if not given).
+        """Q-values of a vertex given by name, for given exit values (0 if not given).
 
         Returns:
             A value for each action; None if this context was never met.
@@ -138,7 +138,7 @@ class RecursiveQLearning(TabularLearner):
 
     On a proper 1-exit model there is one context per component, and with Robbins-Monro steps the
     values converge to the optimum; on a deterministic one they do with step size 1. In general
-    there is no guarantee. An episode that is cut at its limit is no termination: its last step
+    there is no guarantee. An episode that is cut at its limit does not terminate: its last step
     bootstraps like any other. How many were cut is in ``repr`` and in ``engine.cut``.
 
     Args:
@@ -160,7 +160,7 @@ class RecursiveQLearning(TabularLearner):
         replay: How many earlier steps, drawn at random, are learned from again after each step.
         inherit: New contexts start with the Q-values of the nearest one, and with its visits up to
             this number; 0 for not at all.
-        evaluate_every: Test the greedy policy after so many steps, into ``curve``; 0 for never.
+        evaluate_every: Steps between tests of the greedy policy, into ``curve``; 0 for never.
         evaluate_episodes: Episodes of a test.
         evaluate_limit: Steps after which a test episode is cut; `episode_limit` if not given.
         evaluation_env: Environment for tests, where it cannot be made from ``env.spec``.

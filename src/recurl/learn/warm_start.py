@@ -59,7 +59,7 @@ class _Bounds:
         self.points = [np.array(points) for points in listed]
 
     def at(self, component: int, exits: Floats) -> Floats:
-        """Bound of each vertex of a component where its exits are worth so much."""
+        """Bound of each vertex of a component for given exit values."""
         t = self.engine.model.tables
         points = self.points[component]
         first = int(t.n_entries[component])
