@@ -10,11 +10,25 @@ import sys
 import time
 from collections import Counter
 from decimal import Decimal
+from unittest import mock
 
 from tests.solving.oracle import INF, Chain, Truth, random_spec, stackless, truncated, uniform
 
 import recurl
 from recurl.errors import CertificateError, NotProperError
+from recurl.solving.certified import solve_certified
+
+REASONS = {
+    "both gains and losses are infinite": "gains and losses",
+    "some policy goes on for ever": "a policy can go on forever",
+    "some policy calls faster than it returns": "calls faster than it returns",
+    "some policy may not end": "ends with probability",
+    "a run may not end": "may never end",
+    "steps are not bounded": "step",
+    "floats are too coarse": "no longer bring the bounds together",
+    "time": "the time is up",
+}
+"""What the theory leaves open, by words that messages have."""
 
 SLACK = Decimal("1e-40")
 """How exact truths are."""
@@ -72,13 +86,33 @@ def _check_solutions(model: recurl.RMDP, seed: int, truth: Truth) -> Counter[str
     for of, expected in truths.items():
         try:
             found = recurl.solve(model, of=of)
-        except NotProperError:
-            said[f"refused {of[:4]}"] += 1
+        except NotProperError as error:
+            said[f"refused: {reason_of(str(error))}"] += 1
             continue
         assert holds(found.lower, expected, found.upper), f"seed {seed}: solve {of}"
         said["solved"] += 1
+        said += _width(found)
         said += _check_certificate(model, found, seed, expected)
     return said
+
+
+def reason_of(text: str) -> str:
+    """The kind of reason that an error or a solution gives, without names and numbers."""
+    for kind, mark in REASONS.items():
+        if mark in text:
+            return kind
+    return f"UNEXPLAINED: {text[:150]}"
+
+
+def _nameless(model: recurl.RMDP, error: CertificateError) -> str:
+    return str(error).replace(model.name, "it")[:60]
+
+
+def _width(found: recurl.Solution) -> Counter[str]:
+    """How much is known, and why not more."""
+    if found.gap <= 1e-3 or found.lower == found.upper:
+        return Counter({"narrow": 1})
+    return Counter({f"wide: {reason_of(found.reason)}": 1})
 
 
 def _check_certificate(
@@ -86,8 +120,8 @@ def _check_certificate(
 ) -> Counter[str]:
     try:
         certificate = found.certificate
-    except CertificateError:
-        return Counter({"without certificate": 1})
+    except CertificateError as error:
+        return Counter({f"without certificate: {found.method}: {_nameless(model, error)}": 1})
     verdict = recurl.verify(model, certificate)
     low = -math.inf if verdict.lower is None else verdict.lower
     high = math.inf if verdict.upper is None else verdict.upper
@@ -95,7 +129,7 @@ def _check_certificate(
     return Counter({"verified": 1})
 
 
-def check_choices(seed: int, exits: int, most: int = 64) -> Counter[str]:
+def check_choices(seed: int, exits: int, most: int = 64, *, totals: bool = True) -> Counter[str]:
     """`termination`, `analyse` and `solve` on a model with choices."""
     model = random_spec(seed, exits=exits, actions=2)
     said = Counter({"models": 1})
@@ -109,6 +143,8 @@ def check_choices(seed: int, exits: int, most: int = 64) -> Counter[str]:
             said["terminations"] += 1
     _check_analysis(model, seed, truths, said)
     _check_probabilities(model, seed, truths, said)
+    if totals:
+        _check_totals(model, seed, truths, said)
     return said
 
 
@@ -133,10 +169,11 @@ def _check_probabilities(
                 found = recurl.solve(
                     model, of=f"exit:{model.local_name(first + k)}", objective=objective
                 )
-            except NotProperError:
-                said["refused probabilities"] += 1
+            except NotProperError as error:
+                said[f"refused: {reason_of(str(error))}"] += 1
                 continue
             said["probabilities"] += 1
+            said += _width(found)
             low, high = truncated(model, f"exit:{k}", objective, height=2, sweeps=60)
             assert found.lower <= high, f"seed {seed}: {objective} exit {k} low"
             assert found.upper >= low, f"seed {seed}: {objective} exit {k} high"
@@ -146,6 +183,66 @@ def _check_probabilities(
                 if objective == "min":
                     fits = Decimal(found.lower) <= attained + SLACK
                 assert fits, f"seed {seed}: {objective} exit {k} attained"
+
+
+def _check_totals(model: recurl.RMDP, seed: int, truths: list[Truth], said: Counter[str]) -> None:
+    """Rewards and steps: stackless policies bound the optimum, and attain it if all end.
+
+    The certified search has one second: that its bounds hold does not depend on when it stops.
+    """
+    with mock.patch.dict(solve_certified.__kwdefaults__, {"time_limit": 1.0}):
+        _check_all_totals(model, seed, truths, said)
+
+
+def _check_all_totals(
+    model: recurl.RMDP, seed: int, truths: list[Truth], said: Counter[str]
+) -> None:
+    for of in ("reward", "steps"):
+        totals = [_total(truth, of) for truth in truths]
+        known = [total for total in totals if total is not None]
+        for objective, best in (("max", max), ("min", min)):
+            try:
+                found = recurl.solve(model, of=of, objective=objective, epsilon=1e-4)
+            except NotProperError as error:
+                said[f"refused: {reason_of(str(error))}"] += 1
+                continue
+            said["totals"] += 1
+            said += _width(found)
+            if not known:
+                continue
+            attained, place = best(known), f"seed {seed}: {objective} {of}"
+            if objective == "max":
+                assert holds(-math.inf, attained, found.upper), place
+            else:
+                assert holds(found.lower, attained, math.inf), place
+            if model.kind.one_exit and all(truth.steps != INF for truth in truths):
+                assert holds(found.lower, attained, found.upper), place
+            said += _check_proof(model, found, place, attained, objective)
+
+
+def _total(truth: Truth, of: str) -> Decimal | None:
+    """A total, None if it is not defined."""
+    if of == "steps":
+        return truth.steps
+    return None if truth.gain == INF == truth.loss else truth.gain - truth.loss
+
+
+def _check_proof(
+    model: recurl.RMDP, found: recurl.Solution, place: str, attained: Decimal, objective: str
+) -> Counter[str]:
+    """A certificate is accepted, and does not exclude what a policy attains."""
+    try:
+        certificate = found.certificate
+    except CertificateError as error:
+        return Counter({f"without certificate: {found.method}: {_nameless(model, error)}": 1})
+    verdict = recurl.verify(model, certificate)
+    low = -math.inf if verdict.lower is None else verdict.lower
+    high = math.inf if verdict.upper is None else verdict.upper
+    fits = (
+        holds(-math.inf, attained, high) if objective == "max" else holds(low, attained, math.inf)
+    )
+    assert fits, f"{place}: certificate"
+    return Counter({f"verified: {' and '.join(verdict.theorems)}": 1})
 
 
 def main() -> None:
@@ -159,7 +256,9 @@ def main() -> None:
         except Exception as error:
             said["failed"] += 1
             print(f"{check.__name__}({seed}, {1 + seed // 2 % 3}): {error!r}"[:300], flush=True)
-    print(dict(said), f"{time.process_time() - begin:.0f} s")
+    for what, times in sorted(said.items()):
+        print(f"{times:8} {what}")
+    print(f"{time.process_time() - begin:.0f} s")
 
 
 if __name__ == "__main__":

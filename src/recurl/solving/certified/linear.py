@@ -66,6 +66,7 @@ class Rest(NamedTuple):
     found: bool
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def fixed_point(
     contexts: Contexts,
     apply: Callable[[Floats], Step],
