@@ -7,7 +7,11 @@ from typing import Any
 
 import recurl
 
-SOUND = {"OPTIMISTIC_VALUE_ITERATION": "Storm OVI", "POLICY_ITERATION": "Storm PI"}
+SOUND = {
+    "OPTIMISTIC_VALUE_ITERATION": "Storm OVI",
+    "INTERVAL_ITERATION": "Storm II",
+    "POLICY_ITERATION": "Storm PI",
+}
 
 
 def available() -> bool:
@@ -58,8 +62,14 @@ def _row(model: recurl.RMDP, action: int) -> list[tuple[int, float]]:
     return sorted(row.items())
 
 
-def storm_time(process: Any, method: str, start: int, epsilon: float) -> tuple[float, float]:
-    """Seconds that Storm takes for the greatest expected reward, and what it says."""
+def storm_time(
+    process: Any,
+    method: str,
+    start: int,
+    epsilon: float,
+    formula: str = 'R{"r"}max=? [F "done"]',
+) -> tuple[float, float]:
+    """Seconds that Storm takes for a question, and what it says."""
     import stormpy
     from stormpy.developer import LogLevel, set_log_level
 
@@ -75,7 +85,7 @@ def storm_time(process: Any, method: str, start: int, epsilon: float) -> tuple[f
     solver.method = getattr(stormpy.environments.MinMaxMethod, method)
     solver.precision = stormpy.Rational(str(epsilon))
     solver.relative_termination_criterion = False
-    [question] = stormpy.parse_properties('R{"r"}max=? [F "done"]')
+    [question] = stormpy.parse_properties(formula)
     began = time.perf_counter()
     result = stormpy.model_checking(process, question, environment=environment)
     return time.perf_counter() - began, float(result.get_value(start))

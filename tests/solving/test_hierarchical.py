@@ -5,7 +5,7 @@ import pytest
 
 import recurl
 from recurl.model.tables import CALL, EXIT
-from recurl.solving import hierarchical
+from recurl.solving import finite
 from recurl.solving.hierarchical import solve_hierarchical
 from recurl.solving.question import Question
 
@@ -95,7 +95,7 @@ class Equations:
 
 
 def test_models_that_are_too_large_are_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hierarchical, "LIMIT", 3)
+    monkeypatch.setattr(finite, "LIMIT", 3)
     assert solve_hierarchical(nested(), Question(), 1e-6) is None
     assert recurl.solve(nested()).method == "certified"
 

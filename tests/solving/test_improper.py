@@ -149,6 +149,18 @@ def test_nothing_is_known() -> None:
         recurl.solve(model)
 
 
+@pytest.mark.parametrize(("rewards", "best"), [((0, 1), 1), ((0, -1), 0), ((0, 0), 0)])
+@pytest.mark.parametrize("method", ["auto", "policy-iteration"])
+def test_to_stay_for_nothing_is_worth_nothing(
+    rewards: tuple[float, float], best: float, method: str
+) -> None:
+    model = walk(*rewards)
+    found = recurl.solve(model, method)
+    assert found.lower <= best <= found.upper
+    assert found.gap <= 1e-6
+    assert recurl.verify(model, found.certificate).upper == found.upper
+
+
 @pytest.mark.parametrize(("objective", "probability"), [("max", 2 / 3), ("min", 2 / 3)])
 def test_probability_to_end(objective: str, probability: float) -> None:
     model = recurl.zoo.gambler(p=0.6)
@@ -177,6 +189,9 @@ def test_several_exits(method: str) -> None:
         solution = recurl.solve(two_ways(0, go), "certified")
         assert solution.lower <= go <= solution.upper
         assert "'stay' at A.n" in solution.reason
+    for rewards, best in (((0, 1), 1), ((0, -1), 0), ((0, 0), 0)) if method == "auto" else ():
+        found = recurl.solve(two_ways(*rewards))
+        assert found.value == pytest.approx(best, abs=1e-6)
 
 
 def test_no_exit_can_be_reached() -> None:

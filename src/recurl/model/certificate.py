@@ -18,6 +18,8 @@ total is asked for, the inequalities are (see also docs/solving.md):
 - *Reach*, where it is given, says how often every policy leaves by each exit at least: p(q). If the
   exit values v change by t then what an entry is worth rises by at most
   ``rise(t) = p(en).t + (1 - sum p(en)) max t``; without it, by ``max t``.
+- *Values* prove both ends of finite processes with totals of one sign in another way, for which not
+  all policies need to end: see `Values`.
 """
 
 from __future__ import annotations
@@ -77,6 +79,31 @@ class Piece(msgspec.Struct, frozen=True):
     visits: list[float] | None = None
 
 
+class Values(msgspec.Struct, frozen=True):
+    """Bounds by state of a finite process whose totals are nonnegative, whether runs end or not.
+
+    States are the vertices of contexts, context by context. Totals that are nowhere positive are
+    negated: the greatest becomes the least.
+
+    Attributes:
+        contexts: Component, context that called it, and box, of every context; the first one is
+            that of the start, ``[component, -1, -1]``. Empty if all components have one exit and
+            the total is a probability: then states are vertices, and a call is worth the product
+            of entry and return port.
+        lower: L(s) >= 0 by state.
+        upper: U(s) >= 0 by state.
+        actions: Action of every state, counted within the vertex: a policy that attains the lower
+            end, or the upper one if the least total is asked for.
+        progress: g(s) >= 0 by state: where L > 0 it falls on average while runs stay there.
+    """
+
+    contexts: list[tuple[int, int, int]]
+    lower: list[float]
+    upper: list[float]
+    actions: list[int]
+    progress: list[float]
+
+
 class Certificate(msgspec.Struct, frozen=True):
     """Evidence that the optimum lies between two numbers.
 
@@ -99,6 +126,7 @@ class Certificate(msgspec.Struct, frozen=True):
         scale: All numbers but exit values and ends, and but probabilities, steps and visits, are in
             units of 2**scale.
         infinite: ``"inf"`` or ``"-inf"`` if that is claimed of the optimum, in place of both ends.
+        values: Bounds by state, in the place of points, pieces and steps.
         recurl_certificate: Version of the format.
     """
 
@@ -118,6 +146,7 @@ class Certificate(msgspec.Struct, frozen=True):
     visits: list[float] | None = None
     infinite: str | None = None
     scale: int = 0
+    values: Values | None = None
     recurl_certificate: int = 1
 
     def save(self, path: str | os.PathLike[str]) -> None:

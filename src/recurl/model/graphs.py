@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recurl.model.tables import CALL, EXIT, Floats, Ints, Mask, Tables
+from recurl.model.tables import CALL, EXIT, Floats, Ints, Mask, Tables, runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -137,20 +137,48 @@ def _to_exits(t: Tables, own: np.ndarray, back: Any) -> Floats:
     return found
 
 
+def vertex_graph(tables: Tables, leave: np.ndarray, arrive: np.ndarray) -> tuple[Ints, Ints]:
+    """Compressed rows of the vertices that follow each vertex.
+
+    Args:
+        tables: The model.
+        leave: Call ports, ascending; each may be listed several times, or not at all.
+        arrive: Return ports that follow them.
+
+    Returns:
+        First edge of each vertex, and where the edges lead: from states to their targets, from call
+        ports to the entry called, and as listed.
+    """
+    t = tables
+    begin = t.transition_start[t.action_start]
+    calls = np.flatnonzero(t.vertex_kind == CALL)
+    if len(calls) == 0:
+        return begin, t.target
+    back = np.bincount(leave, minlength=t.n_vertices)[calls]
+    size = np.diff(begin)
+    size[calls] = 1 + back
+    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int32)
+    moves = np.ones(start[-1], np.bool_)
+    moves[runs(start[calls], size[calls])] = False
+    target = np.empty(start[-1], np.int32)
+    target[moves] = t.target
+    target[start[calls]] = t.entry_of_call(calls)
+    target[runs(start[calls] + 1, back)] = arrive
+    return start, target
+
+
 def reachable_vertices(tables: Tables, starts: np.ndarray, distance: Floats) -> Mask:
     """Mask of the vertices that some run from the starts can visit."""
-    from scipy.sparse import coo_array
+    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
 
     t, n = tables, tables.n_vertices
     calls = np.flatnonzero(t.vertex_kind == CALL)
-    entry = t.entry_of_call(calls)
-    leave, arrive, _ = _through_boxes(t, calls, distance[entry])
-    step_from = np.repeat(t.action_vertex, np.diff(t.transition_start))
-    rows = np.concatenate([step_from, calls, leave, np.full(len(starts), n)])
-    columns = np.concatenate([t.target, entry, arrive, starts])
-    ones = np.ones(len(rows), np.int8)
-    graph = coo_array((ones, (rows, columns)), shape=(n + 1, n + 1)).tocsr()
+    leave, arrive, _ = _through_boxes(t, calls, distance[t.entry_of_call(calls)])
+    start, target = vertex_graph(t, leave, arrive)
+    target = np.append(target, starts)
+    edges = (np.ones(len(target)), target, np.append(start, len(target)))
     seen = np.zeros(n + 1, bool)
+    graph = csr_array(edges, shape=(n + 1, n + 1))
     seen[breadth_first_order(graph, n, return_predecessors=False)] = True
     return seen[:-1]

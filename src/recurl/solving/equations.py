@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from recurl.model.graphs import vertex_graph
 from recurl.model.tables import CALL, CALLS, Floats, Ints, Mask, Tables, runs
 from recurl.solving.linear import Blocks
 
@@ -187,19 +188,10 @@ def _exits_called(t: Tables) -> Ints:
 
 def _vertex_graph(t: Tables) -> tuple[Ints, Ints]:
     """CSR graph: states refer to their targets, call ports to the entry and to all returns."""
-    begin = t.transition_start[t.action_start]
-    calls = np.flatnonzero(t.vertex_kind == CALL)
-    if len(calls) == 0:
-        return begin, t.target
     exits = _exits_called(t)
-    size = np.diff(begin) + np.where(exits > 0, exits + 1, 0)
-    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int32)
-    target = np.empty(start[-1], np.int32)
-    target[runs(start[:-1], np.diff(begin))] = t.target
-    target[start[calls]] = t.entry_of_call(calls)
-    back = t.box_return[t.vertex_box[calls]]
-    target[runs(start[calls] + 1, exits[calls])] = runs(back, exits[calls])
-    return start, target
+    calls = np.flatnonzero(exits)
+    back = runs(t.box_return[t.vertex_box[calls]], exits[calls])
+    return vertex_graph(t, np.repeat(calls, exits[calls]), back)
 
 
 def _matrix(t: Tables, row: Ints, action_start: Ints, prob: Floats) -> csr_array:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recurl.solving.finite import solve_finite
 from recurl.solving.improper import ending, improper_optimum
 from recurl.solving.linear import SMALL
 from recurl.solving.one_exit_bounds import step_bounds
@@ -48,10 +49,15 @@ def solve_one_exit(
         NotProperError: Some policy is not proper, and no infinite value follows from that.
     """
     began = time.perf_counter()
+    options: dict[str, Any] = {"at_least": at_least, "callback": callback}
+    if question.rewards == "none" and (found := solve_finite(model, question, epsilon, **options)):
+        return found
     system = System.of(model, question)
     steps = step_bounds(system)
     if steps is None and question.rewards == "none":
         return ending(model, question)
+    if steps is None and (found := solve_finite(model, question, epsilon, **options)):
+        return found
     if steps is None:
         analysis = analyse(model)
         if analysis.verdict != "proper" or analysis.steps is None:

@@ -39,7 +39,7 @@ def solve_by_structure(model: RMDP, question: Question, epsilon: float, **option
         return solve_chain(model, question, epsilon, **options)
     if model.kind.deterministic:
         found = solve_deterministic(model, question, epsilon, **options)
-    elif model.kind.hierarchical:
+    if found is None and model.kind.hierarchical and not model.kind.one_exit:
         found = solve_hierarchical(model, question, epsilon, **options)
     general = solve_one_exit if model.kind.one_exit else solve_any
     return found or general(model, question, epsilon, **options)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from recurl.model.tables import CALL, EXIT, RETURN
 from recurl.verification.checker import Checker, Place
+from recurl.verification.values import ValueChecker
 from recurl.verification.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def verify(model: RMDP, certificate: Certificate) -> Verdict:
         >>> abs(verdict.lower + 5.3425) < 1e-6
         True
     """
-    return _Theorems(model, certificate).verdict()
+    kind = _Theorems if certificate.values is None else ValueChecker
+    return kind(model, certificate).verdict()
 
 
 class _Theorems(Checker):

@@ -11,6 +11,7 @@ THEOREMS = {
     "policy": "a policy that earns the lower end ends within {steps:.6g} expected steps",
     "nonpositive": "what is still to come is never worth more than 0",
     "must go on": "every policy takes infinitely many steps on average, and pays for them",
+    "values": "totals are not negative, and runs surely leave where the lower bounds are positive",
     "can go on": "a policy takes infinitely many steps on average, and is paid for them",
 }
 """Why bounds of one step at a time are bounds of the total; for a least total, read with rewards

@@ -1,0 +1,401 @@
+"""Finite processes with totals of one sign, in which policies may stay forever.
+
+The total is made nonnegative by its sign. *Greatest total:* states that cannot reach a gain are
+worth 0. A maximal end component is a set of states in which one can stay, and come from each to
+each; where that pays nothing, all its states are worth the same, and it becomes one state whose
+actions are those that may leave. Of what is left every policy ends: policy iteration applies.
+*Least total:* states from which some policy gains nothing at all are worth 0; of the others every
+policy ends, unless staying costs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from recurl.model.tables import EXIT, Floats, Ints, Mask
+from recurl.solving import linear
+from recurl.solving.equations import UNIT, Equations, closed_probabilities
+from recurl.solving.linear import Blocks, can_reach, least_solutions
+from recurl.solving.one_exit_bounds import step_bounds
+from recurl.solving.one_exit_search import Callback, Search
+from recurl.solving.one_exit_system import System
+from recurl.solving.outward import Indices, float_above, float_below
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from recurl.model.rmdp import RMDP
+    from recurl.solving.question import Question
+
+
+class Process(NamedTuple):
+    """Actions and transitions of a model without calls, totals made nonnegative.
+
+    Attributes:
+        flat: The model: one component, no boxes.
+        greatest: Whether the greatest of the nonnegative totals is asked for.
+        gain: What each action pays on average, exits included; at least 0. ``[A]``
+        size: The greatest reward or worth that it may pay. ``[A]``
+        owner: State of each action. ``[A]``
+        target: State of each transition, -1 for exits and impossible ones. ``[T]``
+        prob: Probability of each transition. ``[T]``
+        action: Action of each transition. ``[T]``
+        worth: What each exit is worth. ``[K]``
+    """
+
+    flat: RMDP
+    greatest: bool
+    gain: Floats
+    size: Floats
+    owner: Ints
+    target: Ints
+    prob: Floats
+    action: Ints
+    worth: Floats
+
+    @classmethod
+    def of(cls, flat: RMDP, question: Question) -> Process | None:
+        """Write down the process; None if totals are not of one sign."""
+        t = flat.tables
+        reward, worth = question.transition_rewards(t), question.root_values(t)
+        low, high = min(reward.min(), worth.min()), max(reward.max(), worth.max())
+        if low < 0.0 < high:
+            return None
+        greatest = low >= 0.0
+        reward, worth = np.abs(reward), np.abs(worth)
+        prob = closed_probabilities(t) if flat.exact.binary else t.prob
+        leaves = t.vertex_kind[t.target] == EXIT
+        paid = reward + np.where(leaves, worth[np.where(leaves, t.vertex_port[t.target], 0)], 0.0)
+        action = np.repeat(np.arange(t.n_actions, dtype=np.int32), np.diff(t.transition_start))
+        begin = t.transition_start[:-1]
+        return cls(
+            flat,
+            greatest,
+            np.add.reduceat(prob * paid, begin),
+            np.maximum.reduceat(paid, begin),
+            t.action_vertex,
+            np.where(leaves | (prob <= 0.0), -1, t.target),
+            prob,
+            action,
+            worth,
+        )
+
+    def edges(self, taken: Mask) -> csr_array:
+        """Which states follow each state by some of the actions."""
+        from scipy.sparse import csr_array
+
+        n = self.flat.tables.n_vertices
+        used = np.flatnonzero(taken[self.action] & (self.target >= 0))
+        place = (self.owner[self.action[used]], self.target[used])
+        return csr_array((np.ones(len(used), np.int8), place), shape=(n, n))
+
+    def every(self, holds: Mask) -> Mask:
+        """Actions of which all transitions have a property."""
+        every: Mask = np.logical_and.reduceat(holds, self.flat.tables.transition_start[:-1])
+        return every
+
+
+def staying_actions(process: Process, live: Mask) -> tuple[Mask, Ints]:
+    """Actions that stay in a maximal end component of some states, and a class of each state.
+
+    States of one end component have the same class, others each their own. Actions that may leave
+    their strongly connected component are taken out until none does.
+
+    Example:
+        A state with a loop, and an action that leads out of it, sometimes:
+
+        >>> import recurl
+        >>> builder = recurl.Builder("m").component("A", entries="in", exits="out")
+        >>> builder = builder.at("in").action("go").to("room").at("room").action("stay").to("room")
+        >>> model = builder.action("leave").to("out", 0.5).to("room", 0.5).build()
+        >>> process = Process.of(model, recurl.Question("max", "none", (1.0,)))
+        >>> staying_actions(process, model.tables.states)[0].tolist()
+        [False, True, False]
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    owner, target = process.owner, process.target
+    possible = process.prob > 0
+    inside = (target >= 0) & live[target]
+    stays = live[owner] & process.every(inside | ~possible)
+    while True:
+        label = connected_components(process.edges(stays), connection="strong")[1]
+        same = label[owner[process.action]] == label[target]
+        kept = stays & process.every((inside & same) | ~possible)
+        if np.array_equal(kept, stays):
+            return stays, label.astype(np.int32)
+        stays = kept
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient(System):
+    """The equations of the classes of a process.
+
+    Attributes:
+        process: The process.
+        class_row: Row of each vertex, -1 where the value is 0.
+    """
+
+    process: Process
+    class_row: Ints
+
+    @classmethod
+    def of_classes(cls, process: Process, question: Question, group: Ints, used: Mask) -> Quotient:
+        """Write down the equations.
+
+        Args:
+            process: The process.
+            question: What is asked.
+            group: Class of each vertex, -1 where the value is 0.
+            used: Actions to keep.
+        """
+        from scipy.sparse import csr_array
+
+        names, found = np.unique(group, return_inverse=True)
+        row = (found - int(names[0] < 0)).astype(np.int32)  # without gaps; -1 stays
+        n = int(row.max()) + 1
+        taken = np.flatnonzero(used[process.action] & (process.target >= 0))
+        taken = taken[row[process.target[taken]] >= 0]
+        line, column = process.action[taken], row[process.target[taken]]
+        edge = csr_array(
+            (np.ones(len(taken), np.int8), (row[process.owner[line]], column)), shape=(n, n)
+        )
+        blocks = Blocks.of(edge.indptr, edge.indices)
+        place = np.empty(n, np.int32)
+        place[blocks.order] = np.arange(n, dtype=np.int32)
+        row = np.where(row >= 0, place[row], np.int32(-1))
+        actions = np.flatnonzero(used)
+        source = actions[np.argsort(row[process.owner[actions]], kind="stable")].astype(np.int32)
+        position = np.full(len(used), -1, np.int32)
+        position[source] = np.arange(len(source), dtype=np.int32)
+        t = process.flat.tables
+        matrix = csr_array(
+            (process.prob[taken], (position[line], row[process.target[taken]])),
+            shape=(len(source), n),
+        )
+        count = np.bincount(row[process.owner[source]], minlength=n)
+        equations = Equations(
+            np.concatenate([[0], np.cumsum(count)]).astype(np.int32),
+            matrix,
+            source,
+            (4 * np.diff(t.transition_start)[source] + 16) * UNIT,
+            blocks.start,
+            blocks.order,
+            row,
+        )
+        sign = 1.0 if process.greatest else -1.0
+        gain, size = sign * process.gain[source], process.size[source]
+        return cls(process.flat, question, equations, gain, size, process, row)
+
+    def by_vertex(self, x: Floats, direction: float) -> Floats:
+        """Values of all vertices, of the sense of the equations; 0 where nothing is gained."""
+        return np.where(self.class_row >= 0, x[self.class_row], 0.0)
+
+    def at_start(self, x: Floats, direction: float) -> float:
+        """Value of the start, rounded towards ``direction``."""
+        values = self.by_vertex(x, direction)[self.model.tables.starts]
+        if not np.isfinite(values).all():
+            return direction
+        total = _start_mean(self.model, values)
+        return float_above(total) if direction > 0 else float_below(total)
+
+
+def _start_mean(model: RMDP, values: Floats) -> Fraction:
+    """The exact mean of values of the entries at which a run may start."""
+    share = [model.exact.start(e) for e in range(len(model.tables.start_prob))]
+    pairs = zip((p for p in share if p), values.tolist(), strict=True)
+    return sum((p * Fraction(x) for p, x in pairs), Fraction())
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Bounds by vertex of a process.
+
+    Attributes:
+        process: The process.
+        question: What was asked.
+        reason: What is to be said of how they were found.
+        lower: Lower bounds of the nonnegative total, by vertex.
+        upper: Upper bounds.
+        actions: A policy that attains the lower ones, or for the least total the upper ones.
+        steps: Bounds on the steps of every policy until the value is 0, end components being one
+            state.
+        inner: Actions that stay in an end component, or where nothing is gained.
+        work: What it took.
+    """
+
+    process: Process
+    question: Question
+    reason: str
+    lower: Floats
+    upper: Floats
+    actions: Ints
+    steps: Floats
+    inner: Mask
+    work: dict[str, float]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The ends at the start, in the sense of the question."""
+        flat = self.process.flat
+        starts = flat.tables.starts
+        low, high = (_start_mean(flat, v[starts]) for v in (self.lower, self.upper))
+        negative = self.process.greatest != (self.question.sign > 0)
+        low, high = (-high, -low) if negative else (low, high)
+        return float_below(low), float_above(high)
+
+    def progress(self) -> Floats:
+        """Some g with g(s) >= 1 + sum p g(s') where the lower bound is positive, by vertex.
+
+        If d are the steps of classes, and e those inside of an end component until it may be left,
+        then M d + e will do, with M at least max e + 1.
+        """
+        t, n = self.process.flat.tables, self.process.flat.tables.n_vertices
+        moving = np.flatnonzero(t.states & (self.lower > 0))
+        moving = moving[self.inner[t.action_start[moving] + self.actions[moving]]]
+        inside = np.zeros(n)
+        if self.process.greatest and len(moving):
+            inside[moving] = self._steps_within(moving)
+        steps: Floats = (2.0 + inside.max()) * self.steps + inside
+        return np.where(self.lower > 0, steps, 0.0)
+
+    def _steps_within(self, states: Indices) -> Floats:
+        """Expected steps of the policy until it is not in one of some states."""
+        from scipy.sparse import csr_array
+
+        process, n = self.process, len(states)
+        number = np.full(process.flat.tables.n_vertices, -1, np.int32)
+        number[states] = np.arange(n)
+        taken = np.zeros(len(process.gain), np.bool_)
+        taken[process.flat.tables.action_start[states] + self.actions[states]] = True
+        used = np.flatnonzero(taken[process.action] & (process.target >= 0))
+        used = used[number[process.target[used]] >= 0]
+        place = (number[process.owner[process.action[used]]], number[process.target[used]])
+        matrix = csr_array((process.prob[used], place), shape=(n, n))
+        system = linear.System(matrix.indptr, matrix.indices, matrix.data)
+        return least_solutions(system, np.ones((n, 1)))[:, 0]
+
+
+def solve_process(
+    flat: RMDP,
+    question: Question,
+    epsilon: float,
+    *,
+    at_least: float | None = None,
+    callback: Callback | None = None,
+) -> Found | None:
+    """The optimum of a model of one component without boxes, if its totals are of one sign.
+
+    Returns:
+        Bounds; None if totals are not of one sign, if one can stay and gain for ever, or if
+        staying costs.
+    """
+    process = Process.of(flat, question)
+    if process is None:
+        return None
+    classes = _greatest_classes(process) if process.greatest else _least_classes(process)
+    if classes is None:
+        return None
+    group, used, inner = classes
+    if not used.any():
+        return _nothing(process, question, inner)
+    system = Quotient.of_classes(process, question, group, used)
+    steps = step_bounds(system)
+    if steps is None:
+        return None
+    search = Search(system, steps, "policy-iteration")
+    reason = search.run(epsilon, math.nan if at_least is None else at_least, callback)
+    bounds = search.bounds
+    assert bounds is not None
+    lower, upper = bounds.lower, bounds.upper
+    if not process.greatest:
+        lower, upper = 0.0 - upper, 0.0 - lower
+    values = (np.maximum(system.by_vertex(x, 0.0), 0.0) for x in (lower, upper))
+    low, high = (_with_exits(process, x) for x in values)
+    if question.rewards == "none":
+        high = np.minimum(high, process.worth.max())
+    actions = _lifted(process, system.equations.source[bounds.choice], inner)
+    own = system.by_vertex(steps, math.inf)
+    return Found(process, question, reason, low, high, actions, own, inner, search.iterate.work)
+
+
+def _nothing(process: Process, question: Question, inner: Mask) -> Found:
+    """All states are worth 0."""
+    zero = np.zeros(process.flat.tables.n_vertices)
+    values = _with_exits(process, zero.copy())
+    actions = _lifted(process, np.zeros(0, np.int32), inner)
+    return Found(process, question, "", values, values, actions, zero, inner, {})
+
+
+def _with_exits(process: Process, values: Floats) -> Floats:
+    t = process.flat.tables
+    exits = t.vertex_kind == EXIT
+    values[exits] = process.worth
+    return values
+
+
+def _greatest_classes(process: Process) -> tuple[Ints, Mask, Mask] | None:
+    """Classes of states, actions of the classes, and those that stay; None if one gains forever."""
+    t = process.flat.tables
+    gains = np.zeros(t.n_vertices, np.bool_)
+    gains[process.owner[process.gain > 0]] = True
+    live = can_reach(process.edges(np.ones(t.n_actions, np.bool_)), gains)
+    stays, label = staying_actions(process, live)
+    if (process.gain[stays] > 0).any():
+        return None
+    return np.where(live, label, -1), live[process.owner] & ~stays, stays
+
+
+def _least_classes(process: Process) -> tuple[Ints, Mask, Mask]:
+    """The same for the least total: states in which nothing need be gained have class -1."""
+    t = process.flat.tables
+    free, possible = t.states.copy(), process.prob > 0
+    while True:
+        inside = (process.target < 0) | free[process.target]
+        idle = (process.gain == 0) & process.every(inside | ~possible)
+        kept = np.zeros_like(free)
+        kept[process.owner[idle]] = True
+        if np.array_equal(kept & free, free):
+            break
+        free &= kept
+    live = t.states & ~free
+    every = np.arange(t.n_vertices, dtype=np.int32)
+    return np.where(live, every, -1), live[process.owner], idle
+
+
+def _lifted(process: Process, chosen: Ints, inner: Mask) -> Ints:
+    """Action of each vertex, counted within it.
+
+    The action of a class is taken in the state that has it. Other states of an end component come
+    nearer to that state by actions that stay; states of class -1 take such an action if they have
+    one.
+    """
+    t = process.flat.tables
+    actions = np.zeros(t.n_vertices, np.int32)
+    idle = np.flatnonzero(inner)[::-1]
+    actions[process.owner[idle]] = idle - t.action_start[process.owner[idle]]
+    known = np.zeros(t.n_vertices, np.bool_)
+    known[process.owner[chosen]] = True
+    if process.greatest:
+        _approach(process, inner, known.copy(), actions)
+    actions[process.owner[chosen]] = chosen - t.action_start[process.owner[chosen]]
+    return actions
+
+
+def _approach(process: Process, inner: Mask, known: Mask, actions: Ints) -> None:
+    """Enter actions that stay in an end component and may come nearer to a known state of it."""
+    t = process.flat.tables
+    used = np.flatnonzero(inner[process.action] & (process.target >= 0))
+    action, target = process.action[used], process.target[used]
+    while True:
+        near = known[target] & ~known[process.owner[action]]
+        if not near.any():
+            return
+        found = action[near]
+        actions[process.owner[found]] = found - t.action_start[process.owner[found]]
+        known[process.owner[found]] = True

@@ -1,0 +1,267 @@
+"""The checker of bounds by state: totals that are nonnegative, whether runs end or not.
+
+In the sense of the greatest total: U >= r + sum p U' for all actions and U >= 0 imply that no
+policy has more than U. L <= r + sum p L' for the chosen actions implies that they reach L, if runs
+surely leave the states with L > 0: there g > sum p g', over those states. For the least total,
+chosen and all actions change places. The proofs are in docs/solving.md. Nothing is shared with the
+solvers; all arithmetic is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+from recurl.errors import CertificateError
+from recurl.model.tables import CALL, EXIT
+from recurl.verification.verdict import Verdict
+
+if TYPE_CHECKING:
+    from recurl.model.certificate import Certificate, Values
+    from recurl.model.rmdp import RMDP
+
+
+class _Row(NamedTuple):
+    """What follows a state by an action: whole numbers, to be divided by ``scale``."""
+
+    scale: int
+    reward: int
+    edges: list[tuple[int, int]]  # (probability, state)
+
+
+class ValueChecker:
+    """One certificate with bounds by state under check.
+
+    Args:
+        model: The model.
+        given: The certificate; its ``values`` are not None.
+    """
+
+    def __init__(self, model: RMDP, given: Certificate) -> None:
+        assert given.values is not None
+        self.model, self.tables, self.given = model, model.tables, given
+        self.values: Values = given.values
+        self.checked = 0
+
+    def verdict(self) -> Verdict:
+        """Check everything.
+
+        Raises:
+            CertificateError: Names what does not hold, or is malformed.
+        """
+        self._check_form()
+        self._check_values()
+        given, t = self.given, self.tables
+        first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])
+        worth = {self.model.local_name(first + k): x for k, x in enumerate(self.root) if x}
+        return Verdict(
+            given.lower,
+            given.upper,
+            math.inf,
+            self.checked,
+            given.objective,
+            given.rewards,
+            worth,
+            ("values",),
+        )
+
+    def _check_values(self) -> None:
+        """All inequalities, where runs can come to."""
+        self.sign = 1
+        states = self._reached()
+        self.sign = self._sign(states)
+        self.greatest = (self.given.objective == "max") == (self.sign > 0)
+        v = self.values
+        places = (x.as_integer_ratio()[1] for x in (*v.lower, *v.upper, *v.progress))
+        self.unit = max(places, default=1)
+        self.low, self.high, self.left = (
+            [int(Fraction(x) * self.unit) for x in each] for each in (v.lower, v.upper, v.progress)
+        )
+        for state in states:
+            name = self.model.vertex_name(self.vertex[state])
+            self._require(min(self.low[state], self.high[state], self.left[state]) >= 0, name)
+            check = self._check_product if self._multiplies(state) else self._check_rows
+            check(state, name)
+        self._check_claims()
+
+    def _check_form(self) -> None:
+        t, v, given = self.tables, self.values, self.given
+        _well_formed(given.model == self.model.fingerprint, f"it is not for {self.model.name}")
+        known = given.objective in ("max", "min") and given.rewards in ("model", "steps", "none")
+        _well_formed(known, f"unknown question {given.objective!r} of {given.rewards!r}")
+        exits = int(t.n_exits[t.start_component])
+        self.root = list(given.exit_values) or [0.0] * exits
+        _well_formed(len(self.root) == exits, "as many exit values as exits")
+        self._number_states(self._components())
+        lists = (v.lower, v.upper, v.actions, v.progress)
+        _well_formed(all(len(each) == len(self.vertex) for each in lists), "a number per state")
+        ends = (x for x in (given.lower, given.upper) if x is not None)
+        finite = all(map(math.isfinite, (*v.lower, *v.upper, *v.progress, *self.root, *ends)))
+        _well_formed(finite, "finite numbers")
+        count = [len(self._actions(vertex)) for vertex in self.vertex]
+        inside = (0 <= a < max(n, 1) for a, n in zip(v.actions, count, strict=True))
+        _well_formed(all(inside), "actions that exist")
+
+    def _components(self) -> list[int]:
+        """The component of every context, each of which is called by an earlier one."""
+        t, contexts = self.tables, self.values.contexts
+        self.children: dict[tuple[int, int], int] = {}
+        if not contexts:
+            single = self.given.rewards == "none" and all(k == 1 for k in t.n_exits.tolist())
+            _well_formed(single, "contexts, or one exit everywhere and no rewards")
+            return list(range(t.n_components))
+        _well_formed(tuple(contexts[0]) == (t.start_component, -1, -1), "the first context")
+        for i, (component, parent, box) in enumerate(contexts[1:], 1):
+            _well_formed(0 <= parent < i and 0 <= box < t.n_boxes, f"context {i}")
+            own = (int(t.box_owner[box]), int(t.box_component[box]))
+            _well_formed(own == (contexts[parent][0], component), f"context {i}")
+            _well_formed((parent, box) not in self.children, f"context {i}")
+            self.children[parent, box] = i
+        return [component for component, _, _ in contexts]
+
+    def _number_states(self, components: list[int]) -> None:
+        """Number the vertices of all contexts."""
+        start = self.tables.component_start
+        self.first: list[int] = []
+        self.vertex: list[int] = []
+        self.context: list[int] = []
+        for i, c in enumerate(components):
+            self.first.append(len(self.vertex) - int(start[c]))
+            self.vertex += range(int(start[c]), int(start[c + 1]))
+            self.context += [i] * int(start[c + 1] - start[c])
+
+    def _sign(self, states: set[int]) -> int:
+        """1 if nothing that runs can meet is negative, -1 if nothing is positive."""
+        paid = [Fraction(x) for x in self.root]
+        if self.given.rewards == "steps":
+            paid.append(Fraction(1))
+        elif self.given.rewards == "model":
+            t, exact = self.tables, self.model.exact
+            for action in (a for v in {self.vertex[s] for s in states} for a in self._actions(v)):
+                edges = range(int(t.transition_start[action]), int(t.transition_start[action + 1]))
+                paid += [exact.reward(i) for i in edges if exact.prob(i)]
+        if min(paid) >= 0:
+            return 1
+        _well_formed(max(paid) <= 0, "totals of one sign")
+        return -1
+
+    def _require(self, holds: bool, what: str) -> None:
+        self.checked += 1
+        if not holds:
+            raise CertificateError(f"not proved: the values at {what} do not hold")
+
+    def _actions(self, vertex: int) -> range:
+        start = self.tables.action_start
+        return range(int(start[vertex]), int(start[vertex + 1]))
+
+    def _multiplies(self, state: int) -> bool:
+        """Whether a state is a call port that is worth a product."""
+        return not self.values.contexts and self.tables.vertex_kind[self.vertex[state]] == CALL
+
+    def _ports(self, call: int) -> tuple[int, int]:
+        """Entry called, and first return port."""
+        t = self.tables
+        box = int(t.vertex_box[call])
+        entry = t.component_start[t.box_component[box]] + t.vertex_port[call]
+        return int(entry), int(t.box_return[box])
+
+    def _rows(self, state: int, *, every: bool) -> Iterator[_Row]:
+        """What follows a state, by all actions or by the chosen one."""
+        t, vertex, context = self.tables, self.vertex[state], self.context[state]
+        if t.vertex_kind[vertex] == CALL:
+            box = int(t.vertex_box[vertex])
+            _well_formed((context, box) in self.children, f"a context for box {box} of {context}")
+            yield _Row(
+                1, 0, [(1, self.first[self.children[context, box]] + self._ports(vertex)[0])]
+            )
+        elif t.vertex_kind[vertex] == EXIT:
+            yield self._after_exit(vertex, context)
+        else:
+            actions = self._actions(vertex)
+            for action in actions if every else [actions[self.values.actions[state]]]:
+                yield self._after_action(action, self.first[context])
+
+    def _after_exit(self, vertex: int, context: int) -> _Row:
+        """The return port, or the worth of an exit of the start."""
+        port = int(self.tables.vertex_port[vertex])
+        if context and self.values.contexts:
+            _, parent, box = self.values.contexts[context]
+            back = self.first[parent] + int(self.tables.box_return[box]) + port
+            return _Row(1, 0, [(1, back)])
+        worth = Fraction(self.sign * self.root[port]) if self.values.contexts else Fraction(1)
+        return _Row(worth.denominator, worth.numerator, [])
+
+    def _after_action(self, action: int, first: int) -> _Row:
+        t, exact = self.tables, self.model.exact
+        edges = range(int(t.transition_start[action]), int(t.transition_start[action + 1]))
+        probs = [exact.prob(i) for i in edges]
+        reward = Fraction(int(self.given.rewards == "steps"))
+        if self.given.rewards == "model":
+            reward = sum((p * exact.reward(i) for p, i in zip(probs, edges, strict=True)), reward)
+        scale = math.lcm(reward.denominator, *(p.denominator for p in probs))
+        pairs = zip((int(p * scale) for p in probs), edges, strict=True)
+        after = [(p, first + int(t.target[i])) for p, i in pairs if p]
+        return _Row(scale, int(self.sign * reward * scale), after)
+
+    def _reached(self) -> set[int]:
+        """States that a run of some policy can come to."""
+        t = self.tables
+        first = self.first[0 if self.values.contexts else t.start_component]
+        first += int(t.component_start[t.start_component])
+        entries = range(len(t.start_prob))
+        found = {first + e for e in entries if self.model.exact.start(e)}
+        new = list(found)
+        while new:
+            state = new.pop()
+            if self._multiplies(state):
+                after = set(self._ports(self.vertex[state]))
+            else:
+                after = {q for row in self._rows(state, every=True) for _, q in row.edges}
+            new += after - found
+            found |= after
+        return found
+
+    def _check_rows(self, state: int, name: str) -> None:
+        """U >= r + sum p U';  where L > 0: L <= r + sum p L' and g > sum p g' over L' > 0."""
+        for row in self._rows(state, every=self.greatest):
+            after = row.reward * self.unit + sum(p * self.high[q] for p, q in row.edges)
+            self._require(row.scale * self.high[state] >= after, name)
+        for row in self._rows(state, every=not self.greatest) if self.low[state] else ():
+            after = row.reward * self.unit + sum(p * self.low[q] for p, q in row.edges)
+            self._require(row.scale * self.low[state] <= after, name)
+            left = sum(p * self.left[q] for p, q in row.edges if self.low[q])
+            self._require(row.scale * self.left[state] > left, name)
+
+    def _check_product(self, call: int, name: str) -> None:
+        """The same for a call that is worth the product of entry and return port."""
+        entry, back = self._ports(self.vertex[call])
+        high, low, left = self.high, self.low, self.left
+        self._require(self.unit * high[call] >= high[entry] * high[back], name)
+        if low[call]:
+            self._require(self.unit * low[call] <= low[entry] * low[back], name)
+            after = low[entry] * left[back] + low[back] * left[entry]
+            self._require(self.unit * left[call] > after, name)
+
+    def _check_claims(self) -> None:
+        """The ends that are claimed of the start."""
+        t = self.tables
+        first = self.first[0 if self.values.contexts else t.start_component]
+        first += int(t.component_start[t.start_component])
+        share = [self.model.exact.start(e) for e in range(len(t.start_prob))]
+        worth = Fraction(1) if self.values.contexts else abs(Fraction(self.root[0]))
+        scale = worth / self.unit
+        low = sum((p * self.low[first + e] * scale for e, p in enumerate(share)), Fraction(0))
+        high = sum((p * self.high[first + e] * scale for e, p in enumerate(share)), Fraction(0))
+        if self.sign < 0:
+            low, high = -high, -low
+        if self.given.lower is not None:
+            self._require(low >= Fraction(self.given.lower), "the start: the lower claim")
+        if self.given.upper is not None:
+            self._require(high <= Fraction(self.given.upper), "the start: the upper claim")
+
+
+def _well_formed(fits: bool, what: str) -> None:
+    if not fits:
+        raise CertificateError(f"malformed certificate: {what}")
