@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 import recurl
@@ -90,3 +91,41 @@ def test_a_table_takes_one_environment() -> None:
     envs = gym.make_vec("recurl/Cloud-v0", num_envs=2, vectorization_mode="sync")
     with pytest.raises(ProtocolError, match="not in a vector environment: learn_many"):
         recurl.RecursiveQLearning(envs)  # type: ignore[arg-type]
+
+
+def test_fractions_refer_to_the_steps_of_the_first_call() -> None:
+    settings = {"preset": "paper", "exploration": recurl.schedules.linear(1, 0, fraction=0.5)}
+    parts = recurl.QLearning(recurl.zoo.cloud(), **settings)  # type: ignore[arg-type]
+    parts.set_budget(4000)
+    whole = recurl.QLearning(recurl.zoo.cloud(), **settings).learn(4000)  # type: ignore[arg-type]
+    assert whole.settings.exploration == recurl.schedules.linear(1, 0, 2000)
+    parts.learn(1000).learn(3000)
+    np.testing.assert_array_equal(parts.engine.arrays()["q"], whole.engine.arrays()["q"])
+    assert whole.learn(1000).settings.exploration == recurl.schedules.linear(1, 0, 2000)
+
+
+def test_the_best_test_is_kept_with_the_run_as_it_was(tmp_path: Path) -> None:
+    model = recurl.zoo.cloud()
+    learner = recurl.RecursiveQLearning(model, episode_limit=200, evaluate_every=200, seed=2)
+    assert learner.best is None
+    learner.learn(6000)
+    best = learner.best
+    assert best is not None
+    assert best.score == max(learner.curve, key=lambda score: score.mean)
+    assert (best.episodes, best.limit) == (100, 200)
+    assert best.learner.steps == best.score.steps < learner.steps
+    assert best.learner.test().mean == best.score.mean
+    learner.save(tmp_path / "run.ckpt")
+    again = recurl.RecursiveQLearning.load(tmp_path / "run.ckpt", model).best
+    assert again is not None
+    assert (again.score, again.content) == (best.score, best.content)
+    assert again.learner.test().mean == best.score.mean
+
+
+def test_the_best_of_a_run_on_an_environment_is_kept() -> None:
+    env, other = (recurl.ModelEnv(recurl.zoo.cloud()) for _ in range(2))
+    learner = recurl.QLearning(env, evaluation_env=other, episode_limit=200, evaluate_every=500)
+    best = learner.learn(2000).best
+    assert best is not None
+    assert best.learner.test().mean == best.score.mean
+    assert f"{best.score.steps:,.0f} steps" in repr(best)

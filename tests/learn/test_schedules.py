@@ -63,3 +63,17 @@ def test_a_schedule_is_shown_as_it_is_made(schedule: schedules.Schedule) -> None
     name, _, arguments = repr(schedule).partition("(")
     made = read_schedule(name, arguments.removesuffix(")"))
     assert made == schedule
+
+
+def test_a_fraction_of_the_budget_becomes_steps() -> None:
+    whole = linear(1.0, 0.1, fraction=0.25)
+    assert whole.within(8000) == linear(1.0, 0.1, 2000)
+    assert constant(0.3).within(8000) == constant(0.3)
+    with pytest.raises(ValueError, match="once the budget is known"):
+        whole(10)
+
+
+@pytest.mark.parametrize("given", [{}, {"steps": 10, "fraction": 0.5}, {"fraction": 1.5}])
+def test_a_linear_schedule_takes_steps_or_a_fraction(given: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="fraction"):
+        linear(1.0, 0.1, **given)

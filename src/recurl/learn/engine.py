@@ -90,6 +90,11 @@ class ModelEngine:
         """Where the run stands, and what it has done; see `store_kernel.PLACES`."""
         return self.store.arrays["place"]
 
+    def set_rates(self, settings: Settings) -> None:
+        """Take over the step size and the exploration rate."""
+        self.settings = settings
+        self.store.set_rates(settings)
+
     @property
     def steps(self) -> int:
         """Steps taken so far."""

@@ -75,7 +75,7 @@ class EnvEngine:
             raise ProtocolError(f"tabular learning needs Discrete actions, not {env.action_space}")
         self.env, self.settings, self.flat = env, settings, flat
         self.view: View | None = None if flat else exits_view(env)
-        self._evaluation_env = evaluation_env
+        self.evaluation_env = evaluation_env
         self.store = env_store(settings, flat, random)
         inherit = settings.inherit > 0
         self.numbering = Numbering(
@@ -91,6 +91,11 @@ class EnvEngine:
     def observation_space(self) -> spaces.Space[Any]:
         """Space of an observation."""
         return self.env.observation_space
+
+    def set_rates(self, settings: Settings) -> None:
+        """Take over the step size and the exploration rate."""
+        self.settings = settings
+        self.store.set_rates(settings)
 
     @property
     def steps(self) -> int:
@@ -298,7 +303,7 @@ class EnvEngine:
 
     def test(self, episodes: int, limit: int, stream: int) -> tuple[Floats, np.ndarray, np.ndarray]:
         """Returns, lengths and cuts of greedy episodes in the environment for tests."""
-        if self._evaluation_env is None:
-            self._evaluation_env = another(self.env)
+        if self.evaluation_env is None:
+            self.evaluation_env = another(self.env)
         seeds = np.random.default_rng([self.settings.seed, stream]).integers(2**31, size=episodes)
-        return play(self, self._evaluation_env, seeds.tolist(), limit)
+        return play(self, self.evaluation_env, seeds.tolist(), limit)

@@ -19,12 +19,14 @@ from recurl.interrupts import deferred, requested
 from recurl.learn.callbacks import Callbacks, as_list
 from recurl.learn.checkpoint import (
     checkpoint_bytes,
+    expect,
     read_checkpoint,
     restoring,
     write_checkpoint,
 )
 from recurl.learn.curve import Curve, Score
 from recurl.learn.prediction import Predictor
+from recurl.learn.schedules import FRACTION
 from recurl.model.rmdp import RMDP
 from recurl.progress import Progress
 
@@ -46,6 +48,36 @@ def require_env(value: Any, caller: str) -> None:
     raise TypeError(f"{caller} takes a model or a Gymnasium environment, not {found}{fix}")
 
 
+class Best:
+    """The best test of a run so far, and the run as it was then.
+
+    Args:
+        learner: The learner.
+        score: The test.
+        episodes: Episodes of the test.
+        limit: Steps after which an episode of it was cut.
+        content: The run as a checkpoint.
+    """
+
+    def __init__(
+        self, learner: Learner, score: Score, episodes: int, limit: int, content: bytes
+    ) -> None:
+        self.score, self.episodes, self.limit, self.content = score, episodes, limit, content
+        self._owner = learner
+
+    @cached_property
+    def learner(self) -> Any:
+        """A learner that stands where the run stood, with its policy, predictions and tests."""
+        owner = self._owner
+        subject = owner.engine.env if owner.model is None else owner.model
+        evaluation_env = getattr(owner.engine, "evaluation_env", None)
+        return type(owner)._restored(io.BytesIO(self.content), subject, evaluation_env)
+
+    def __repr__(self) -> str:
+        mean, steps = f"{self.score.mean:.4g}", f"{self.score.steps:,.0f}"
+        return f"<Best: mean return {mean} over {self.episodes} episodes, after {steps} steps>"
+
+
 class Learner(ABC):
     """A learner: settings, an engine that does the work, and the curve of its tests."""
 
@@ -63,6 +95,8 @@ class Learner(ABC):
     _slice = 64
     _tally = (0, 0.0)
     _latest = ""
+    best: Best | None = None
+    """The best test so far, with the run as it was then; None before the first test."""
 
     @abstractmethod
     def _set_up(self, model_or_env: Any, settings: Any, evaluation_env: Any = None) -> None:
@@ -126,6 +160,7 @@ class Learner(ABC):
             LimitError: Memory is full, or values are not finite; likewise.
         """
         end, run = self.steps + int(total_timesteps), _Run(self, callback, checkpoint)
+        self.set_budget(end)
         progress = Progress(f"learning {self.subject}", end, "steps", shown=progress_bar)
         with deferred(), progress:
             try:
@@ -141,6 +176,26 @@ class Learner(ABC):
                 raise
             run.save()
         return self
+
+    def set_budget(self, steps: float) -> None:
+        """Settle schedules that are fractions of a budget; those that are settled stay.
+
+        The first call of ``learn`` does this. Call it before, if ``learn`` is called in parts.
+        """
+        s = self.settings
+        if FRACTION not in (s.exploration.code, s.learning_rate.code):
+            return
+        if not hasattr(self.engine, "set_rates"):
+            raise ValueError("a network's rates are schedules in steps, not fractions of a budget")
+        rates = s.exploration.within(steps), s.learning_rate.within(steps)
+        self.settings = msgspec.structs.replace(s, exploration=rates[0], learning_rate=rates[1])
+        self.engine.set_rates(self.settings)
+
+    def keep_best(self, score: Score) -> None:
+        """Keep the run as it stands as the best, if a test is better than all before it."""
+        if self.best is None or score.mean > self.best.score.mean:
+            s, content = self.settings, checkpoint_bytes(*self._content())
+            self.best = Best(self, score, s.evaluate_episodes, s.test_limit, content)
 
     def _advance(self, steps: int) -> None:
         """Take at most so many steps, and only as many as take a moment."""
@@ -206,11 +261,11 @@ class Learner(ABC):
         return Predictor(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a file: what is learned, where the run stands, random state, curve.
+        """Write everything to a file: the run, its random state, its curve, and the best so far.
 
         On an environment, which cannot be saved, a loaded run continues with a new episode.
         """
-        write_checkpoint(path, *self._content())
+        write_checkpoint(path, *self._whole_content())
 
     def _content(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of a checkpoint."""
@@ -221,10 +276,19 @@ class Learner(ABC):
         }
         return header, {**self.engine.arrays(), "curve": self.curve.array}
 
+    def _whole_content(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The same, with the best run so far."""
+        header, arrays = self._content()
+        if self.best is None:
+            return header, arrays
+        best = self.best
+        header["best"] = {"score": list(best.score), "test": [best.episodes, best.limit]}
+        return header, {**arrays, "best": np.frombuffer(best.content, np.uint8)}
+
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds a checkpoint, and the model or environment."""
         subject = self.engine.env if self.model is None else self.model
-        return _unpickled, (type(self), checkpoint_bytes(*self._content()), subject)
+        return _unpickled, (type(self), checkpoint_bytes(*self._whole_content()), subject)
 
     @classmethod
     def load(
@@ -254,6 +318,10 @@ class Learner(ABC):
                 raise CheckpointError(f"{path}: the run was on {header['subject']}, not on this")
             learner.engine.restore(header, arrays)
             learner.curve = Curve(arrays["curve"])
+            if kept := header.get("best"):
+                score, content = Score(*kept["score"]), expect(arrays, "best", np.uint8, 0, 255)
+                episodes, limit = map(int, kept["test"])
+                learner.best = Best(learner, score, episodes, limit, content.tobytes())
         return learner
 
 
@@ -293,6 +361,7 @@ class _Run:
         if learner.settings.evaluate_every and learner.steps % self._every == 0:
             score = learner.test()
             learner.curve.add(score)
+            learner.keep_best(score)
             self._tell(callback.on_test(learner, score) for callback in self._callbacks)
         if regular:
             self.save()

@@ -46,6 +46,8 @@ def learn_many(
     """
     numbers = range(seeds) if isinstance(seeds, int) else seeds
     learners = [algorithm(model, seed=seed, **settings) for seed in numbers]
+    for one in learners:
+        one.set_budget(total_timesteps)
     stop = threading.Event()
     # The first one compiles, where it must, before the threads ask for it all at once.
     in_threads([partial(one.learn, 1) for one in learners[:1]], 1)

@@ -4,7 +4,8 @@ A schedule is a few numbers, so that compiled code can evaluate it. With t the s
 far and n the visits of the pair (state, action) at hand, this one included:
 
 - `constant`: x
-- `linear`: from ``first`` to ``last`` over so many steps, then ``last``
+- `linear`: from ``first`` to ``last`` over a number of steps or a fraction of the budget, then
+  ``last``
 - `exponential`: ``last + (first - last) 2^(-t / half_life)``
 - `harmonic`: ``first (1 + offset) / (n + offset)``, that is 1/n
 - `power`: ``first ((1 + offset) / (n + offset))^omega``, that is n^-omega
@@ -21,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-CONSTANT, LINEAR, EXPONENTIAL, POWER = 0, 1, 2, 3
-_NAMES = ("constant", "linear", "exponential", "power")
+CONSTANT, LINEAR, EXPONENTIAL, POWER, FRACTION = range(5)
+_NAMES = ("constant", "linear", "exponential", "power", "linear")
 
 
 class Schedule(NamedTuple):
@@ -32,7 +33,7 @@ class Schedule(NamedTuple):
         code: Which formula.
         first: Value at the beginning.
         last: Value that is approached, or not fallen below.
-        scale: Steps, half-life or offset.
+        scale: Steps, half-life, offset, or fraction of the budget.
         omega: Exponent of `power`.
     """
 
@@ -43,7 +44,9 @@ class Schedule(NamedTuple):
     omega: float
 
     def __call__(self, step: int = 0, visits: int = 1) -> float:
-        """Value at a step of the run, for the so-many-th visit."""
+        """Value at a step of the run, and at a visit of the pair counted from 1."""
+        if self.code == FRACTION:
+            raise ValueError(f"{self!r} has values once the budget is known: call learn")
         from recurl.learn.rule_kernel import scheduled
 
         # Kernels need no compiling to be read in Python.
@@ -61,12 +64,25 @@ class Schedule(NamedTuple):
             return f"constant({first})"
         if self.code == LINEAR:
             return f"linear({first}, {last}, {scale})"
+        if self.code == FRACTION:
+            return f"linear({first}, {last}, fraction={scale})"
         below = "" if self.last == 0.0 else f", last={last}"
         if self.code == EXPONENTIAL:
             return f"exponential({first}, {scale}{below})"
         begins = "" if self.first == 1.0 else f", {first}"
         later = "" if self.scale == 0.0 else f", offset={scale}"
         return f"power({self.omega:.12g}{begins}{later}{below})"
+
+    def within(self, budget: float) -> Schedule:
+        """The schedule in steps, for a run that has a number of steps to spend in all.
+
+        Example:
+            >>> linear(1, 0.1, fraction=0.5).within(20_000)
+            linear(1, 0.1, 10000)
+        """
+        if self.code != FRACTION:
+            return self
+        return linear(self.first, self.last, max(1.0, self.scale * budget))
 
     @property
     def robbins_monro(self) -> bool:
@@ -84,13 +100,30 @@ def constant(value: float) -> Schedule:
     return _checked(Schedule(CONSTANT, value, value, 1.0, 1.0))
 
 
-def linear(first: float, last: float, steps: float) -> Schedule:
-    """From one value to another in so many steps of the run, and constant from there.
+def linear(
+    first: float, last: float, steps: float | None = None, *, fraction: float | None = None
+) -> Schedule:
+    """From one value to another in a number of steps of the run, and constant from there.
+
+    Args:
+        first: Value at the beginning.
+        last: Value at the end.
+        steps: How many steps it takes.
+        fraction: Or which part of the budget: of the steps asked of the first call of ``learn``.
 
     Example:
         >>> linear(1, 0.1, 30_000)(15_000)
         0.55
+        >>> linear(1, 0.1, fraction=0.5)
+        linear(1, 0.1, fraction=0.5)
     """
+    if (steps is None) == (fraction is None):
+        raise ValueError("a linear schedule takes either steps or a fraction of the budget")
+    if fraction is not None:
+        if not 0 < fraction <= 1:
+            raise ValueError(f"the fraction must be in (0, 1], not {fraction}")
+        return _checked(Schedule(FRACTION, first, last, fraction, 1.0))
+    assert steps is not None
     return _checked(Schedule(LINEAR, first, last, steps, 1.0))
 
 

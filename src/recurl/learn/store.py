@@ -178,6 +178,11 @@ class ContextStore:
         self.arrays["vector"][: len(exit_values)] = exit_values
         return int(context_of(self.header, kind, make))
 
+    def set_rates(self, settings: Settings) -> None:
+        """Take over the step size and the exploration rate."""
+        rates = [*settings.learning_rate, *settings.exploration]
+        self.arrays["numbers"][: len(rates)] = rates
+
     # Growth
 
     def make_room(self) -> None:
