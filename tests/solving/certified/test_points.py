@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recurl.solving.certified.points import Cloud, Line, Mesh, Single, arranged, make_points
+from recurl.solving.certified.points import Cloud, Hull, Line, Mesh, Single, arranged, make_points
 
 from .parts import connected, scattered
 
@@ -139,3 +139,33 @@ def test_the_nearest_point_of_a_cloud() -> None:
     assert value.tolist() == [[1.5, 2.5], [3.0, 3.0]]
     assert cloud.least(u, v).tolist() == value.tolist()
     assert cloud.spans(v).tolist() == [[0.5, 3.5], [2.0, 1.0]]
+
+
+def test_mixes_are_those_of_the_linear_program() -> None:
+    from scipy.optimize import linprog
+
+    rng = np.random.default_rng(5)
+    vectors, v = rng.normal(size=(40, 7)), 0.5 * rng.normal(size=(25, 7))
+    u = np.log(np.exp(vectors).sum(axis=1)) + 0.01 * rng.random(40)
+    hull = Hull(vectors)
+    found = hull.bound(u[:, None], v)
+    rise = np.hstack([-vectors.T, -np.ones((7, 1))])
+    free = [(0, None)] * 40 + [(None, None)]
+    for own, vector in zip(found.value[:, 0], v, strict=True):
+        one = [[1.0] * 40 + [0.0]]
+        best = linprog(np.append(u, 1.0), rise, -vector, one, [1.0], bounds=free)
+        assert own == pytest.approx(best.fun, abs=1e-9)
+    assert (found.value <= Cloud(vectors).bound(u[:, None], v).value + 1e-12).all()
+    assert found.weights.sum(axis=2) == pytest.approx(1.0)
+    assert found.share.sum(axis=2) == pytest.approx(1.0)
+    assert ((found.nodes >= 0) == (found.weights > 0.0)).all()
+
+
+def test_bounds_of_a_hull_move_as_their_shares_say() -> None:
+    rng = np.random.default_rng(6)
+    vectors, v = rng.normal(size=(30, 6)), 0.3 * rng.normal(size=(10, 6))
+    u = np.abs(vectors).max(axis=1)[:, None]
+    hull, change = Hull(vectors), 1e-7 * rng.normal(size=(10, 6))
+    before, after = hull.bound(u, v), hull.bound(u, v + change)
+    moved = (before.share[:, 0] * change).sum(axis=1)
+    assert (after.value - before.value)[:, 0] == pytest.approx(moved, abs=1e-12)

@@ -7,6 +7,7 @@ values in between are bounded from above (all are valid for any points: x(., q) 
 - `Line`, two exits: sorted differences v[0] - v[1]; between neighbours by interpolation.
 - `Mesh`, three to five exits: differences to the last exit, cut into simplices (Delaunay); inside a
   simplex by interpolation.
+- `Hull`, six to sixteen exits: any vectors, mixed as a linear program finds best.
 - `Cloud`, more exits: any vectors; x(v) <= min_i u_i + max(v - v_i).
 
 Beyond the last points of a line or mesh, the rule of the cloud applies to the nearest of them, and
@@ -22,8 +23,8 @@ import numpy as np
 
 from recurl.model.tables import Floats
 
-LINE_EXITS, MESH_EXITS = 2, 5
-"""Most exits for which points are connected to a line, and to a mesh."""
+LINE_EXITS, MESH_EXITS, HULL_EXITS = 2, 5, 16
+"""Most exits for which points are connected to a line, to a mesh, and mixed by linear programs."""
 _TOUCHING = 1e-12
 """How far beyond a face counts as on it."""
 _CHUNK = 4_000_000
@@ -117,6 +118,131 @@ class Cloud:
         """One at the exit with the greatest v - v_i, else 0."""
         exits = (v[:, None, :] - self.vectors[nodes]).argmax(axis=2)
         return np.asarray(exits[:, :, None] == np.arange(v.shape[1]), np.float64)
+
+
+class Hull(Cloud):
+    """Points that are mixed as bounds a vector best, by a linear program for each vector and entry.
+
+    ``min_l sum_i l_i u_i + max(v - sum_i l_i v_i)`` over convex weights l.
+    """
+
+    def __init__(self, vectors: Floats, anchor: int = 0) -> None:
+        super().__init__(vectors, anchor)
+        self.corners = vectors.shape[1] + 1
+
+    def bound(self, u: Floats, v: Floats, hint: np.ndarray | None = None) -> Bound:
+        """See `Cloud.bound`."""
+        nearest, _ = self.nearest(u, v)
+        nodes = np.empty((*nearest.shape, self.corners), np.int64)
+        weights, share = np.empty(nodes.shape), np.empty((*nearest.shape, v.shape[1]))
+        rows = max(1, _CHUNK // max(self.corners**2, len(self)))
+        for entry in range(u.shape[1]):
+            for i in range(0, len(v), rows):
+                own = slice(i, i + rows)
+                found = best_mixes(self.vectors, u[:, entry], v[own], nearest[own, entry])
+                nodes[own, entry], weights[own, entry], share[own, entry] = found
+        used = np.maximum(nodes, 0)
+        inside = np.einsum("nej,nejk->nek", weights, self.vectors[used])
+        value = (v[:, None, :] - inside).max(axis=2)
+        value += (weights * u[used, np.arange(u.shape[1])[:, None]]).sum(axis=2)
+        return Bound(value, nodes, weights, share)
+
+
+def best_mixes(
+    vectors: Floats, u: Floats, v: Floats, first: np.ndarray
+) -> tuple[np.ndarray, Floats, Floats]:
+    """The mixes of points (v_i, u_i) that bound some vectors best, and how the bounds move.
+
+    Args:
+        vectors: Exit values of the points. ``[X, K]``
+        u: Their values.
+        v: Vectors to be bounded. ``[n, K]``
+        first: A point for each of them.
+
+    Returns:
+        Points, -1 in unused places, and weights: ``[n, K + 1]`` each. Distributions over the exits
+        that say how the bounds move with the vectors. ``[n, K]``
+    """
+    programs = _Programs(vectors, u, v, first)
+    going = np.arange(len(v))
+    for _ in range(4 * v.shape[1] + 8):
+        going = programs.improve(going)
+        if len(going) == 0:
+            break
+    return programs.mixes()
+
+
+class _Programs:
+    """Linear programs for the best mixes, solved side by side by the simplex method.
+
+    Variables are the weights l of the points, slacks s >= 0, and the greatest rise t, in this
+    order: ``sum_i l_i v_i + t - s = v, sum_i l_i = 1``. Wherever it stops, the weights are a mix.
+
+    Attributes:
+        columns: Coefficients of each variable, by exit and in the sum of weights.
+        cost: Cost of each variable.
+        basis: Variables in the basis of each program. ``[n, K + 1]``
+        values: What they are.
+        inverse: Inverse of their columns. ``[n, K + 1, K + 1]``
+    """
+
+    def __init__(self, vectors: Floats, u: Floats, v: Floats, first: np.ndarray) -> None:
+        (n, exits), self.points = v.shape, len(vectors)
+        self.rise = self.points + exits
+        self.columns = np.zeros((self.rise + 1, exits + 1))
+        self.columns[: self.points, :exits], self.columns[: self.points, exits] = vectors, 1.0
+        self.columns[self.points : -1, :exits], self.columns[-1, :exits] = -np.eye(exits), 1.0
+        self.cost = np.concatenate([u, np.zeros(exits), [1.0]])
+        self.least = -1e-11 * (1.0 + float(np.abs(u).max()))
+        self.basis = np.tile(np.append(self.points + np.arange(exits), 0), (n, 1))
+        self.basis[np.arange(n), (v - vectors[first]).argmax(axis=1)] = self.rise
+        self.basis[:, exits] = first
+        self.inverse: Floats = np.linalg.inv(self.columns[self.basis].swapaxes(1, 2))
+        right = np.append(v, np.ones((n, 1)), axis=1)
+        self.values: Floats = (self.inverse @ right[:, :, None])[:, :, 0]
+
+    def prices(self, which: np.ndarray) -> Floats:
+        """The dual variables of some programs."""
+        found: Floats = (self.cost[self.basis[which]][:, None, :] @ self.inverse[which])[:, 0]
+        return found
+
+    def improve(self, going: np.ndarray) -> np.ndarray:
+        """One step of some programs; those that were not at their optimum."""
+        reduced = self.cost - self.prices(going) @ self.columns.T
+        enter = reduced.argmin(axis=1)
+        better = reduced[np.arange(len(going)), enter] < self.least
+        going, enter = going[better], enter[better]
+        along = (self.inverse[going] @ self.columns[enter][:, :, None])[:, :, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.maximum(self.values[going], 0.0) / along
+        # The rise may have either sign and stays.
+        ratio[(along <= 1e-11) | (self.basis[going] == self.rise)] = np.inf
+        leave = ratio.argmin(axis=1)
+        bounded = np.isfinite(ratio.min(axis=1, initial=np.inf))
+        moved: np.ndarray = going[bounded]
+        self._pivot(moved, enter[bounded], leave[bounded], along[bounded])
+        return moved
+
+    def _pivot(
+        self, which: np.ndarray, enter: np.ndarray, leave: np.ndarray, along: Floats
+    ) -> None:
+        """Exchange a variable of the basis of some programs."""
+        pivot = along[np.arange(len(which)), leave]
+        row = self.inverse[which, leave] / pivot[:, None]
+        step = np.maximum(self.values[which, leave], 0.0) / pivot
+        self.inverse[which] -= along[:, :, None] * row[:, None, :]
+        self.values[which] -= step[:, None] * along
+        self.inverse[which, leave], self.values[which, leave] = row, step
+        self.basis[which, leave] = enter
+
+    def mixes(self) -> tuple[np.ndarray, Floats, Floats]:
+        """Points, weights, and how the bounds move (see `best_mixes`)."""
+        share = np.maximum(self.prices(np.arange(len(self.basis)))[:, :-1], 0.0)
+        listed = self.basis < self.points
+        weights = np.where(listed, np.maximum(self.values, 0.0), 0.0)
+        weights /= weights.sum(axis=1, keepdims=True)
+        nodes = np.where(weights > 0.0, self.basis, -1)
+        return nodes, weights, share / share.sum(axis=1, keepdims=True)
 
 
 class _Connected(Cloud):
@@ -281,7 +407,7 @@ def make_points(vectors: Floats, anchor: Floats | None = None) -> Cloud:
     """Points of a component at given vectors; not connected if there is no anchor."""
     exits = vectors.shape[1]
     if anchor is None:
-        return Cloud(vectors)
+        return Hull(vectors) if MESH_EXITS < exits <= HULL_EXITS else Cloud(vectors)
     place = int(np.ptp(vectors - anchor, axis=1).argmin())
     if exits == 1:
         return Single(vectors, place)

@@ -12,7 +12,7 @@ from recurl.model.tables import Floats, Ints
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.linear import Inverses, solve_from_identity
 from recurl.solving.certified.lower import Lower, improved, lower_bound
-from recurl.solving.certified.points import MESH_EXITS, Cloud, arranged, make_points
+from recurl.solving.certified.points import MESH_EXITS, Cloud, Hull, arranged, make_points
 from recurl.solving.certified.upper import Upper, upper_bound
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Search:
         """The policy that an upper bound suggests."""
         links = upper.links
         lower = lower_bound(upper.contexts, links.action, links.heaviest, slack, upper.inverses)
-        if lower.sound and any(type(points) is Cloud for points in upper.contexts.points):
+        if lower.sound and any(type(points) in (Cloud, Hull) for points in upper.contexts.points):
             lower = improved(lower, slack, upper.inverses)
         return lower
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.solving.certified.evidence import certificate_of, interval_of, policy_of, values_of
-from recurl.solving.certified.points import LINE_EXITS, MESH_EXITS
+from recurl.solving.certified.points import HULL_EXITS, LINE_EXITS, MESH_EXITS
 from recurl.solving.certified.problem import Problem
 from recurl.solving.certified.search import Found, Search, first_bounds
 from recurl.solving.certified.trials import Trials
@@ -33,8 +33,9 @@ way on."""
 _COARSEST, _FINEST = 3e-2, 3e-6
 """Shares of the width asked for below which gaps of calls are ignored, at first and at last."""
 _FEW_EXITS = 4
-_TOGETHER = 500
-"""Points with more than a few exits beyond which solving them together takes too long."""
+_TOGETHER, _MIXED = 500, 3000
+"""Points with more than a few exits beyond which solving them together takes too long, and the same
+for points that are mixed."""
 
 
 def solve_certified(
@@ -103,23 +104,22 @@ class _Run:
         self.found.keep_lower(lower)
         exits = self.problem.tables.max_exits
         if exits <= LINE_EXITS:
-            self._solve_together(self._connected(None, lower), rounds=1000)
+            search = Search(self.problem, self.epsilon, None, lower, connected=True)
+            self._solve_together(search, rounds=1000)
         if not self.done and exits > LINE_EXITS:
             search = Search(self.problem, self.epsilon, None, lower, connected=False)
             search.round(self.found)
             assert search.last is not None
             upper = search.last
-        if not self.done and exits <= MESH_EXITS:
+        if not self.done and exits <= HULL_EXITS:
             trials = self._follow(upper, lower, *_HASTY)
-            search = self._connected(_leading(trials.upper()), trials.lower())
+            seeds, connected = _leading(trials.upper()), exits <= MESH_EXITS
+            search = Search(self.problem, self.epsilon, seeds, trials.lower(), connected=connected)
             self._solve_together(search, rounds=0 if self.done else 1000)
             upper, lower = trials.upper(), trials.lower()
         if not self.done:
             self._alternate(upper, lower)
         return self._reason()
-
-    def _connected(self, seeds: list[Floats] | None, lower: Lower) -> Search:
-        return Search(self.problem, self.epsilon, seeds, lower, connected=True)
 
     def _alternate(self, upper: Upper, lower: Lower) -> None:
         """Trials as long as they help, their points solved together, and again."""
@@ -205,8 +205,9 @@ class _Run:
 
     def _too_many(self) -> bool:
         """Whether there are so many points that it is better to go on with trials."""
-        many_exits = self.problem.tables.max_exits > _FEW_EXITS
-        return many_exits and self.work["points"] > _TOGETHER
+        exits = self.problem.tables.max_exits
+        limit = _MIXED if MESH_EXITS < exits <= HULL_EXITS else _TOGETHER
+        return exits > _FEW_EXITS and self.work["points"] > limit
 
     def _report(self, low: float, high: float) -> None:
         """Tell of an interval, never wider than the last one told of: rounding is not news."""
