@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from recurl.cli.describe import Limits, call_tree, print_component
+from recurl.cli.output import show
+from recurl.model.builder import Builder
+from recurl.model.rmdp import RMDP
+from recurl.zoo import cloud, succinct
+
 from .conftest import Run, RunJson
 
 
@@ -62,3 +70,75 @@ def test_a_model_is_drawn_into_a_file(run: Run, tmp_path: Path) -> None:
     run("describe", "cloud", "--component", "H", "--draw", "handler.dot")
     assert "b6 calls H" in (tmp_path / "handler.dot").read_text().replace("\\ ", " ")
     assert "Unknown suffix" in run("describe", "cloud", "--draw", "cloud.png", code=2).stderr
+
+
+def fan() -> RMDP:
+    builder = Builder("fan").component("A", entries="in", exits=["x", "y", "z"]).at("in")
+    builder.action("even").to("x", "1/3", 1).to("y", "1/3", -2).to("z", "1/3", "1/3")
+    builder.action("long", reward="0.1234567890123").to("x")
+    return builder.build()
+
+
+def words(capsys: pytest.CaptureFixture[str], limits: Limits) -> list[str]:
+    print_component(fan(), 0, limits)
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_numbers_are_as_written_unless_they_are_long(capsys: pytest.CaptureFixture[str]) -> None:
+    found = words(capsys, Limits())
+    assert "in even 1/3 x (+1), 1/3 y (-2), 1/3 z (+1/3)" in found
+    assert "long 0.123457 x" in found
+
+
+def test_limits_count_what_they_leave_out(capsys: pytest.CaptureFixture[str]) -> None:
+    found = words(capsys, Limits(actions=1, targets=2, names=1))
+    assert "exits x and 2 more" in found
+    assert "in even 1/3 x (+1), 1/3 y (-2) and 1 more" in found
+    assert "... and 1 more action (all with --all)" in found
+
+
+def lines(model: RMDP, capsys: pytest.CaptureFixture[str], longest: int | None = None) -> list[str]:
+    show(call_tree(model, longest))
+    return capsys.readouterr().out.splitlines()
+
+
+def test_recursion_is_marked_and_boxes_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert lines(cloud(), capsys) == [
+        "T",
+        "└── S x3",
+        "    ├── H",
+        "    │   └── H x2 (recursive)",
+        "    └── S (recursive)",
+    ]
+
+
+def test_what_was_unfolded_is_not_unfolded_again(capsys: pytest.CaptureFixture[str]) -> None:
+    model = (
+        Builder("diamond")
+        .component("A", entries="i", exits="o").box("b", "B").box("c", "C")
+        .at("i").action("go").to("b", 0.5).to("c", 0.5)
+        .at("b.o").action("up").to("o").at("c.o").action("up").to("o")
+        .component("B", entries="i", exits="o").box("d", "D")
+        .at("i").action("go").to("d").at("d.o").action("up").to("o")
+        .component("C", entries="i", exits="o").box("d", "D")
+        .at("i").action("go").to("d").at("d.o").action("up").to("o")
+        .component("D", entries="i", exits="o").box("e", "E")
+        .at("i").action("go").to("e").at("e.o").action("up").to("o")
+        .component("E", entries="i", exits="o")
+        .at("i").action("go").to("o")
+        .build()
+    )  # fmt: skip
+    assert lines(model, capsys) == [
+        "A",
+        "├── B",
+        "│   └── D",
+        "│       └── E",
+        "└── C",
+        "    └── D (above)",
+    ]
+
+
+def test_long_and_deep_trees_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    deep = succinct(n=3000)
+    assert len(lines(deep, capsys, 5)) == 7
+    assert "... and more (all with --all)" in lines(deep, capsys, 5)[-1]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from recurl.cli.call_tree import call_tree
 from recurl.cli.check import size_line, start_line, summary
-from recurl.cli.component_view import Limits, component_data, print_component
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.output import AsJson, counted, facts, print_json, show
+from recurl.cli.output import AsJson, counted, facts, print_json, show, table
+from recurl.model.drawing.call_chart import boxes_by_callee
+from recurl.model.numbers import short_number
 
 if TYPE_CHECKING:
+    from rich.tree import Tree
+
     from recurl.model.rmdp import RMDP
+
 
 EXAMPLES = """\
   recurl describe cloud
@@ -22,6 +27,25 @@ EXAMPLES = """\
   recurl describe model.yaml --all | less
   recurl describe cloud --draw cloud.svg
 """
+
+
+class Limits(NamedTuple):
+    """How much of a large model is shown; None for all.
+
+    Attributes:
+        components: Components.
+        calls: Lines of the call graph.
+        actions: Actions of a component.
+        targets: Targets of an action.
+        names: Names in a list.
+    """
+
+    components: int | None = None
+    calls: int | None = None
+    actions: int | None = None
+    targets: int | None = None
+    names: int | None = None
+
 
 SHORT = Limits(components=6, calls=40, actions=16, targets=6, names=10)
 FULL = Limits()
@@ -83,3 +107,164 @@ def _print_components(model: RMDP, wanted: range, limits: Limits) -> None:
     if len(shown) < len(wanted):
         more = counted(len(wanted) - len(shown), "more component")
         show(f"... and {more} (one with --component NAME, all with --all)")
+
+
+def print_component(model: RMDP, component: int, limits: Limits) -> None:
+    """Print entries, exits, boxes, and a row for every action."""
+    rows = list(islice(_rows(model, component, limits), limits.actions))
+    vertices = _vertices(model, component)
+    left = sum(len(_actions(model, v)) for v in vertices) - len(rows)
+    show(
+        facts([(model.names.components[component], _ports(model, component, limits))]),
+        "",
+        table("vertex", "action", "reward", "leads to", rows=rows, numbers=["reward"]),
+        f"... and {counted(left, 'more action')} (all with --all)\n" if left else "",
+    )
+
+
+def component_data(model: RMDP, component: int) -> dict[str, Any]:
+    """Everything about a component, for machines."""
+    name = model.local_name
+    return {
+        "entries": [name(v) for v in _entries(model, component)],
+        "exits": [name(v) for v in _exits(model, component)],
+        "boxes": dict(_boxes(model, component)),
+        "vertices": {
+            name(v): {model.action_name(a): _action_data(model, a) for a in _actions(model, v)}
+            for v in _vertices(model, component)
+            if _actions(model, v)
+        },
+    }
+
+
+def _action_data(model: RMDP, action: int) -> list[dict[str, Any]]:
+    t = model.tables
+    return [
+        {
+            "to": model.local_name(int(t.target[i])),
+            "prob": float(t.prob[i]),
+            "reward": float(t.reward[i]),
+        }
+        for i in _transitions(model, action)
+    ]
+
+
+def _ports(model: RMDP, component: int, limits: Limits) -> str:
+    """Entries, exits and boxes in words."""
+    name = model.local_name
+    called: dict[str, list[str]] = {}
+    for box, callee in _boxes(model, component):
+        called.setdefault(callee, []).append(box)
+    boxes = [f"{listed(names, limits.names)} -> {callee}" for callee, names in called.items()]
+    parts = [
+        "entries " + listed([name(v) for v in _entries(model, component)], limits.names),
+        "exits " + listed([name(v) for v in _exits(model, component)], limits.names),
+        "boxes " + listed(boxes, limits.names, "; ") if boxes else "",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def listed(names: Sequence[str], longest: int | None, between: str = ", ") -> str:
+    """Names in a row, the last ones only counted.
+
+    Example:
+        >>> listed(["u1", "u2", "u3"], 2)
+        'u1, u2 and 1 more'
+    """
+    shown = between.join(names[:longest])
+    more = len(names) - len(names[:longest])
+    return f"{shown} and {more} more" if more else shown
+
+
+def _rows(model: RMDP, component: int, limits: Limits) -> Iterator[tuple[str, str, str, str]]:
+    for vertex in _vertices(model, component):
+        name = model.local_name(vertex)
+        for action in _actions(model, vertex):
+            reward, targets = _outcomes(model, action)
+            yield name, model.action_name(action), reward, listed(targets, limits.targets)
+            name = ""
+
+
+def _outcomes(model: RMDP, action: int) -> tuple[str, list[str]]:
+    """The reward of an action, if all its transitions pay the same, and where they lead."""
+    exact, target = model.exact, model.tables.target
+    transitions = _transitions(model, action)
+    same = len({exact.reward(i) for i in transitions}) == 1
+    targets = []
+    for i in transitions:
+        chance = f"{short_number(exact.prob(i))} " if len(transitions) > 1 else ""
+        paid = "" if same else f" ({short_number(exact.reward(i), '+')})"
+        targets.append(f"{chance}{model.local_name(int(target[i]))}{paid}")
+    return short_number(exact.reward(transitions[0])) if same else "", targets
+
+
+def _vertices(model: RMDP, component: int) -> range:
+    start = model.tables.component_start
+    return range(int(start[component]), int(start[component + 1]))
+
+
+def _entries(model: RMDP, component: int) -> range:
+    return _vertices(model, component)[: int(model.tables.n_entries[component])]
+
+
+def _exits(model: RMDP, component: int) -> range:
+    first, count = int(model.tables.n_entries[component]), int(model.tables.n_exits[component])
+    return _vertices(model, component)[first : first + count]
+
+
+def _boxes(model: RMDP, component: int) -> list[tuple[str, str]]:
+    """Names of the boxes and of the components that they call."""
+    t, names = model.tables, model.names
+    first, end = t.box_owner.searchsorted([component, component + 1]).tolist()
+    return [(names.boxes[b], names.components[int(t.box_component[b])]) for b in range(first, end)]
+
+
+def _actions(model: RMDP, vertex: int) -> range:
+    start = model.tables.action_start
+    return range(int(start[vertex]), int(start[vertex + 1]))
+
+
+def _transitions(model: RMDP, action: int) -> range:
+    start = model.tables.transition_start
+    return range(int(start[action]), int(start[action + 1]))
+
+
+def call_tree(model: RMDP, longest: int | None = None) -> Tree:
+    """The call graph as a tree, from the start component on.
+
+    A component is unfolded once. ``(recursive)`` marks a call of a component that is being
+    unfolded, that is a way back to itself; ``(above)`` one that was unfolded before. ``S x3``
+    stands for three boxes that call S.
+    """
+    from rich.text import Text
+    from rich.tree import Tree
+
+    start = int(model.tables.start_component)
+    tree = Tree(Text(model.names.components[start]))
+    branches = {0: tree}
+    for line, (depth, text) in enumerate(_lines(model, start)):
+        if line == longest:
+            tree.add("... and more (all with --all)")
+            break
+        branches[depth] = branches[depth - 1].add(Text(text))
+    return tree
+
+
+def _lines(model: RMDP, start: int) -> Iterator[tuple[int, str]]:
+    """Depth and text of every call below the start, depth first and without recursion."""
+    calls, names = boxes_by_callee(model), model.names.components
+    path, unfolded = [start], {start}
+    pending = [iter(calls.get(start, {}).items())]
+    while pending:
+        callee, boxes = next(pending[-1], (None, 0))
+        if callee is None:
+            pending.pop()
+            path.pop()
+            continue
+        note = " (recursive)" if callee in path else " (above)" if callee in unfolded else ""
+        count = f" x{boxes}" if boxes > 1 else ""
+        yield len(pending), f"{names[callee]}{count}{note if note and calls.get(callee) else ''}"
+        if not note:
+            path.append(callee)
+            unfolded.add(callee)
+            pending.append(iter(calls.get(callee, {}).items()))

@@ -394,27 +394,22 @@ class RobustBounds:
 
     def visits(self, prob: Floats, chosen: Ints, tolerance: float = _VISIT_TOLERANCE) -> Floats:
         """Expected visits of each vertex under chosen actions, nearly: y = start + P' y."""
-        from scipy.sparse import csr_matrix
-
-        t, s = self.model.tables, self.successors
+        t, s, n = self.model.tables, self.successors, self.model.tables.n_vertices
         taken = np.zeros(t.n_actions, bool)
         taken[chosen] = True
         pair = np.repeat(np.arange(t.n_actions), np.diff(t.transition_start))
         at = np.flatnonzero(taken[pair])
-        source, n = t.action_vertex[pair[at]], t.n_vertices + 1
-        rows = np.concatenate([s.first[at], s.second[at]])
-        entries = np.tile(prob[at], 2), (rows, np.tile(source, 2))
-        matrix = csr_matrix(entries, shape=(n, n))
-        start = np.zeros(n)
+        source, after = t.action_vertex[pair[at]], np.concatenate([s.first[at], s.second[at]])
         begin = int(t.component_start[t.start_component])
+        start: Floats = np.zeros(n)
         start[begin : begin + len(t.start_prob)] = t.start_prob
         y = start
         for _ in range(_VISIT_SWEEPS):
-            y, before = start + matrix @ y, y
-            y[-1] = 0.0
+            mass = np.tile(prob[at] * y[source], 2)
+            y, before = start + np.bincount(after, mass, n + 1)[:-1], y
             if np.abs(y - before).sum() <= tolerance * y.sum():
                 break
-        return y[:-1]
+        return y
 
 
 def _best(values: Floats, action_start: Ints) -> Ints:
