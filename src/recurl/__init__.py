@@ -53,7 +53,7 @@ _HOMES = {
     "flatten": "recurl.model.transforms.unravelling",
     "grammar": "recurl.grammar",
     "flip": "recurl.programs.language",
-    "learn_many": "recurl.learn.many",
+    "learn_many": "recurl.learn.seeds",
     "load": "recurl.automaton.document",
     "loads": "recurl.model.document",
     "loggers": "recurl.learn.loggers",
