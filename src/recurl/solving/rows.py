@@ -179,11 +179,10 @@ def greatest_last(t: Tables) -> npt.NDArray[np.integer[Any]]:
     return np.lexsort((t.prob, action))
 
 
-def part_of(model: RMDP, seen: Mask) -> RMDP:
+def part_of(t: Tables, seen: Mask, name: str = "part") -> RMDP:
     """The same model with vertices other than those seen leaving by the first exit at once."""
     from recurl.model.rmdp import RMDP
 
-    t = model.tables
     lost = ~seen[t.action_vertex]
     count = np.diff(t.transition_start)
     kept = np.repeat(~lost, count)
@@ -203,5 +202,5 @@ def part_of(model: RMDP, seen: Mask) -> RMDP:
         reward=np.where(kept, t.reward, 0.0)[order][used],
         start_component=t.start_component,
         start_prob=t.start_prob,
-        name=model.name,
+        name=name,
     )

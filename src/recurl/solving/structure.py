@@ -64,7 +64,9 @@ def solve_any(model: RMDP, question: Question, epsilon: float, **options: Any) -
 
 def _reachable_optimum(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
     """The optimum of a model with vertices that no run visits, whatever may happen there."""
-    found = solve_certified(part_of(model, model.reach.reachable), question, epsilon, **options)
+    found = solve_certified(
+        part_of(model.tables, model.reach.reachable, model.name), question, epsilon, **options
+    )
     policy = found.policy
     if policy is not None:
         policy = Policy(

@@ -18,6 +18,8 @@ import numpy as np
 from recurl.model.tables import Floats
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.linear import Inverses, fixed_point, solve_from_identity
+from recurl.solving.infinite import visited
+from recurl.solving.rows import part_of
 
 _IMPROVEMENTS = 3
 
@@ -47,6 +49,11 @@ class Lower:
         """Slot of the entry at which each call continues."""
         slots: np.ndarray = self.contexts.entry_slots[self.contexts.called(self.callee)]
         return slots
+
+    @cached_property
+    def ends(self) -> bool:
+        """Whether the policy is known to end: as all do, or by steps of its own."""
+        return self.contexts.problem.potential is None or steps_of(self) is not None
 
     def at(self, component: int, vectors: Floats, rows: slice) -> Floats:
         """Values of pieces at exit values: by vector, vertex in ``rows``, and context."""
@@ -248,16 +255,22 @@ def steps_of(lower: Lower) -> Floats | None:
     """D by slot with d >= 1 + sum p d' along the policy, rounding counted; None if not found.
 
     A call takes what its callee takes, and after it p.d(ret) + (1 - sum p) max d(ret): the
-    equations of R with a reward of -1 for every step.
+    equations of R with a reward of -1 for every step. Vertices that the policy does not come to
+    are left out.
     """
     ctx = lower.contexts
-    problem = replace(ctx.problem, gain=np.full_like(ctx.problem.gain, -1.0))
+    t, parts = ctx.problem.tables, ctx.parts
+    first = [int(t.action_start[part.first]) for part in parts]
+    taken = [np.unique(own) + begin for own, begin in zip(lower.action, first, strict=True)]
+    seen = visited(t, np.concatenate(taken))
+    part = part_of(t, seen).tables
+    problem = replace(ctx.problem, tables=part, gain=np.full_like(ctx.problem.gain, -1.0))
     counting = Contexts(problem, ctx.points)
     for slack in (1e-12, 1e-9, 1e-6):
         rewards = np.zeros_like(lower.rewards)
         found = Lower(counting, lower.action, lower.callee, lower.reach, rewards)
         _solve_rewards(found, slack, Inverses(counting))
-        if found.rewards.max() <= 0 and _sound(found):
+        if found.rewards.max() <= 0 and _rewards_sound(found):
             return 0.0 - found.rewards
     return None
 
@@ -276,18 +289,30 @@ def composed_rewards(lower: Lower, rewards: Floats) -> Floats:
 
 def _sound(lower: Lower) -> bool:
     """Whether all inequalities hold, with more room than the rounding of their sums."""
+    return _rewards_sound(lower) and _reach_sound(lower)
+
+
+def _rewards_sound(lower: Lower) -> bool:
     ctx = lower.contexts
     if not np.isfinite(lower.rewards).all():
         return False
     own = np.concatenate([ctx.call_slots, ctx.state_slots])
-    rounding = 2.3e-16 * (max(part.longest for part in ctx.parts) + 8)
     room = (composed_rewards(lower, lower.rewards) - lower.rewards)[own]
     size = max(float(np.abs(lower.rewards).max(initial=0.0)), ctx.problem.size)
-    if not (room > rounding * size).all():
-        return False
+    return bool((room > _rounding(ctx) * size).all())
+
+
+def _reach_sound(lower: Lower) -> bool:
+    ctx = lower.contexts
+    own = np.concatenate([ctx.call_slots, ctx.state_slots])
     room = (composed_reach(lower, lower.reach) - lower.reach)[own]
     several = ctx.several[own]
-    return bool(((room > rounding) | (lower.reach[own] <= 0.0))[several].all())
+    return bool(((room > _rounding(ctx)) | (lower.reach[own] <= 0.0))[several].all())
+
+
+def _rounding(contexts: Contexts) -> float:
+    """More than what sums are off by, relative to their terms."""
+    return 2.3e-16 * (max(part.longest for part in contexts.parts) + 8)
 
 
 def improved(lower: Lower, slack: float, inverses: Inverses | None) -> Lower:

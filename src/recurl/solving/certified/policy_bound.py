@@ -89,7 +89,7 @@ def _evaluated(model: RMDP, question: Question, actions: Ints, steps: Floats) ->
     """The pieces of a stackless policy; None if it is not known to end."""
     t = model.tables
     chosen = (t.action_start[:-1] + actions)[t.states]
-    part = part_of(model, visited(t, chosen)).tables
+    part = part_of(t, visited(t, chosen)).tables
     local = np.where(np.diff(part.action_start) > 0, actions, 0)
     gain = np.add.reduceat(
         part.prob * question.transition_rewards(part), part.transition_start[:-1]

@@ -46,9 +46,12 @@ class Found:
             self.high, self.upper = high, upper
 
     def keep_lower(self, lower: Lower) -> None:
-        """Take a lower bound if it is sound and better than before."""
+        """Take a lower bound if it is sound and better than before.
+
+        Where some policy does not end, its own has to be known to end.
+        """
         low = lower.start()
-        if lower.sound and low > self.low:
+        if lower.sound and low > self.low and lower.ends:
             self.low, self.lower = low, lower
 
 
@@ -63,7 +66,7 @@ def first_bounds(problem: Problem) -> tuple[Upper, Lower]:
     )
     for slack in (1e-13, 1e-10, 1e-8):
         lower = lower_bound(contexts, action, callee, slack)
-        if lower.sound:
+        if lower.sound and lower.ends:
             return upper, lower
     raise NotProperError("no policy could be evaluated: the model is too close to improper")
 
