@@ -1,4 +1,4 @@
-"""What a policy does wherever a run under it comes to a choice."""
+"""The choices of a policy, wherever a run under it comes to one."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def _resumed(out: Path, model: RMDP) -> list[Learner]:
 
 
 def _run(out: Path, learners: list[Learner], steps: int, board: Path | None) -> None:
-    """Learn up to so many steps, on all cores, and save."""
+    """Learn up to a number of steps, on all cores, and save."""
     from recurl.progress import Progress
 
     stop = threading.Event()
@@ -172,7 +172,7 @@ def _run_one(
 
 
 def _stopped(out: Path, learners: list[Learner], again: str) -> str:
-    """What was learned when a run is interrupted, and how to go on."""
+    """The message when a run is interrupted: the state, and how to continue."""
     from recurl.experiment.learned import seed_file
 
     least, most = (f(one.steps for one in learners) for f in (min, max))
@@ -183,7 +183,7 @@ def _stopped(out: Path, learners: list[Learner], again: str) -> str:
 
 
 def _next(out: Path, more: str, *, tables: bool) -> str:
-    """What can be done with the runs, as commands."""
+    """The next steps with the runs, as commands."""
     folder = shlex.quote(str(out))
     ways = [
         (f"recurl evaluate {folder}", "exact worth of the policies"),

@@ -24,7 +24,7 @@ REPEATED = "goal"
 
 
 def completions(begun: str) -> list[str]:
-    """What a shell offers for a model: names of the zoo, and paths.
+    """Completions of a shell for a model: names of the zoo, and paths.
 
     Example:
         >>> completions("clo")

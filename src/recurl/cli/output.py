@@ -1,4 +1,4 @@
-"""What verbs print: tables for people, JSON for machines, errors on stderr."""
+"""Output of the verbs: tables for people, JSON for machines, errors on stderr."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def show(*parts: RenderableType) -> None:
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:
-    """What is known, by name: a table of two columns without a head."""
+    """Facts by name: a table of two columns without a head."""
     from rich.table import Table
     from rich.text import Text
 

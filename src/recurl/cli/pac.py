@@ -105,7 +105,7 @@ def pac(
 
 
 def _stopped(progress: Progress, counts: Path | None) -> str:
-    """What was learned when sampling is interrupted, and how to go on."""
+    """The message when sampling is interrupted: the state, and how to continue."""
     where = "Nothing was saved: --counts FILE keeps the samples."
     if counts is not None and counts.is_file():
         where = f"Saved in {counts}. Continue: {this_command()}"

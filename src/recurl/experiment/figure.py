@@ -34,7 +34,7 @@ PANEL, HEIGHT, NARROWEST, IN_A_ROW = 4.0, 3.0, 4.6, 3
 LEGEND_LINE = 0.19
 """Inches of a line of the legend below a panel."""
 POINTS = 125
-"""A curve of more tests is drawn as means of so many groups of tests."""
+"""A curve of more tests is drawn as means of this number of groups of tests."""
 _STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 10,

@@ -103,7 +103,7 @@ def learner_options(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def preset_settings(algorithm: str, name: str | None) -> dict[str, Any]:
-    """What a preset of an algorithm stands for, in texts and numbers; nothing if it is unknown.
+    """The settings of a preset of an algorithm, in texts and numbers; none if it is unknown.
 
     The default preset is meant if there is no name.
 

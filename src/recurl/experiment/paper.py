@@ -158,7 +158,7 @@ def published_curves() -> dict[tuple[str, str], Band]:
 
 
 def published_end(experiment: str, method: str, steps: float = np.inf) -> Band | None:
-    """What the last tenth of a published curve says, as a band of one step; None if unknown.
+    """The last tenth of a published curve, as a band of one step; None if unknown.
 
     Where the curve that comes with the package has no test in that tenth, it is interpolated in the
     middle of it.

@@ -42,7 +42,7 @@ class Estimate:
         self._workers = workers
 
     def note(self, run: Run, steps: int, seconds: float, before: int = 0) -> None:
-        """A run stands at so many steps; all but those before took so many seconds."""
+        """Note the steps of a run, and the seconds that all but those before took."""
         self._done[_key(run)] = steps, steps - before, seconds
 
     def complete(self, run: Run) -> None:

@@ -27,7 +27,7 @@ FORMAT = 1
 
 
 class Exact(msgspec.Struct, frozen=True):
-    """What the final greedy policy is worth, by evaluation and not by sampling.
+    """The worth of the final greedy policy, by evaluation and not by sampling.
 
     Attributes:
         value: Its expected total reward; None if that is infinite or undefined.
@@ -171,7 +171,7 @@ def read_record(path: Path) -> Record:
 def is_done(path: Path, run: Run, fingerprint: str, tell: Callable[[str], None]) -> bool:
     """Whether there is a record of this very run, on this very model, that did not fail.
 
-    A record that cannot be read is told of: its run is to be done again.
+    A record that cannot be read is reported: its run is to be done again.
     """
     if not path.is_file():
         return False

@@ -85,7 +85,7 @@ def _where(model: RMDP, cells: Cells | None, vertex: int) -> str:
 
 
 def exit_values(model: RMDP, component: int, label: str) -> list[list[Any]]:
-    """What each exit is worth in a context, read from its label; empty if that does not say.
+    """The worth of each exit in a context, read from its label; empty if the label does not say.
 
     Example:
         >>> import recurl
@@ -113,7 +113,7 @@ def _box(model: RMDP, box: int) -> dict[str, str]:
 
 
 def _event(model: RMDP, step: TraceStep) -> str:
-    """What a step leads to, in words."""
+    """The outcome of a step, in words."""
     t, move = model.tables, model.tables.move[step.transition]
     target = model.local_name(int(t.target[step.transition]))
     if move == CALLS:

@@ -120,7 +120,7 @@ def _summary(studies: Sequence[Study]) -> str:
 
 
 def _caption(studies: Sequence[Study]) -> str:
-    """What the figures show, of all that they may show."""
+    """The parts that the figures show, of all that they may show."""
     groups = [study.of_method(m.name) for study in studies for m in study.experiment.methods]
     longest = max((len(band(group).steps) for group in groups), default=0)
     coincide = any(len(study.experiment.methods) > 1 for study in studies)
@@ -244,7 +244,7 @@ def title_of(study: Study) -> str:
 
 
 def _facts(study: Study) -> str:
-    """What holds for all rows of a study."""
+    """Facts that hold for all rows of a study."""
     steps = f"{study.experiment.steps:,} steps a run"
     return f"{study.model.kind}; {steps}; {optimum_words(study.optimum)}"
 

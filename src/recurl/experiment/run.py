@@ -45,14 +45,14 @@ CHECKPOINT_SECONDS = 20.0
 """A run is saved when so long has passed since it was saved last."""
 
 Report = Callable[[int, float], None]
-"""Told the steps done so far and the latest test."""
+"""Called with the steps done so far and the latest test."""
 
 Tell = Callable[[str], None]
-"""Told what people should know."""
+"""Called with messages for people."""
 
 
 class Partial(msgspec.Struct, frozen=True):
-    """What a checkpoint does not say: which run it is of, and the time spent so far."""
+    """Facts that a checkpoint lacks: which run it is of, and the time spent so far."""
 
     config: dict[str, Any]
     seconds: float
@@ -165,7 +165,7 @@ class _Worker:
 
 
 def exact_value(policy: Policy) -> Exact:
-    """What a policy is worth exactly, as far as that is finite.
+    """The exact worth of a policy, as far as that is finite.
 
     Example:
         >>> import recurl
@@ -200,10 +200,10 @@ def _record(run: Run, model: RMDP, started: str, **found: Any) -> Record:
 
 
 class Watch:
-    """Told how runs go; this one keeps it to itself. Called from the threads of the runs."""
+    """Observer of runs; this one does nothing. Called from the threads of the runs."""
 
     def begin(self, todo: list[Run], done: int, workers: int) -> None:
-        """These runs are to be done; so many were done before."""
+        """These runs are to be done; a number of others were done before."""
 
     def advance(self, run: Run, steps: int, latest: float) -> None:
         """A run stands here, and its latest test was this."""

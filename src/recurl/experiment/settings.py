@@ -1,4 +1,4 @@
-"""What an experiment is: a model, methods, seeds and a budget, frozen."""
+"""The settings of an experiment: a model, methods, seeds and a budget, frozen."""
 
 from __future__ import annotations
 

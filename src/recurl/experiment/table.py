@@ -27,7 +27,7 @@ it, or of 1 if the optimum is smaller. It may still be another policy than the b
 
 
 class Row(NamedTuple):
-    """What the runs of one method came to. Numbers that do not exist are None.
+    """The results of one method. Numbers that do not exist are None.
 
     Attributes:
         experiment: Name of the experiment.
@@ -203,7 +203,7 @@ HEADS = (
 )
 MISSING = "–"
 TINY = 1e-9
-"""What computed numbers are shown as 0 up to: less is rounding."""
+"""Computed numbers up to this are shown as 0: less is rounding."""
 
 
 def cells(row: Row) -> list[str]:

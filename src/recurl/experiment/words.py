@@ -16,7 +16,7 @@ EPISODES, LONGEST, MOST = 200, 1000, 30
 
 
 def policy_words(policy: Policy, most: int = MOST) -> dict[str, list[str]]:
-    """What a policy does where it has a choice: by component, what comes up most often first.
+    """The choices of a policy, by component, the most frequent ones first.
 
     Args:
         policy: The policy.

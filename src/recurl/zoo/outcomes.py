@@ -1,4 +1,4 @@
-"""What an action may lead to, gathered before it is written down."""
+"""Outcomes of an action, gathered before they are written down."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Drift:
 
     @classmethod
     def of_steps(cls, steps: float, reward_bound: float) -> Self:
-        """What always holds if a level takes so many steps at most on average, from any vertex.
+        """Assumptions that always hold if a level takes at most `steps` steps on average.
 
         A stack of height h takes h more steps at least to unwind, so that height and steps so far
         add up to all steps, on average: c_o = K, mu = 1, b = K r.

@@ -1,4 +1,4 @@
-"""What was learned, and with which right."""
+"""The result of learning, and the numbers that it rests on."""
 
 from __future__ import annotations
 

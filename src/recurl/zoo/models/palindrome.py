@@ -75,7 +75,7 @@ def palindrome(size: int = 3, corruption: Number = 0.01) -> RMDP:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What each action does, and the components that follow from it."""
+    """The effects of each action, and the components that follow from them."""
 
     grid: Grid
     corruption: Fraction

@@ -122,7 +122,7 @@ def random_model(
 
 
 def _size(components: int, nodes: int, entries: int, exits: int, boxes: int) -> int:
-    """Vertices of a model with so many parts in each component."""
+    """Vertices of a model with these numbers of parts in each component."""
     return components * (nodes + (1 + boxes) * (entries + exits))
 
 

@@ -139,7 +139,7 @@ class _Level:
         return self.grid[state.cell] == "x" and not state.gear
 
     def _acted(self, landing: Cell, state: _State, action: str) -> tuple[_Target, Fraction]:
-        """What an action does where no trap opens."""
+        """The effect of an action where no trap opens."""
         if action in MOVES:
             there = self.grid.moved(state.cell, action)
             return self.stand(there, gear=state.gear), STEP_REWARD
@@ -154,7 +154,7 @@ class _Level:
         return _State(cell, gear or self.grid[cell] == "r")
 
     def explore(self, landing: Cell) -> tuple[set[_State], set[Cell]]:
-        """What a visit can come to: the states walked to, and the cells of calls."""
+        """The outcomes of a visit: the states walked to, and the cells of calls."""
         walked: set[_State] = set()
         called: set[Cell] = set()
         todo = [self.stand(landing)]
