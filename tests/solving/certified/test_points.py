@@ -169,3 +169,13 @@ def test_bounds_of_a_hull_move_as_their_shares_say() -> None:
     before, after = hull.bound(u, v), hull.bound(u, v + change)
     moved = (before.share[:, 0] * change).sum(axis=1)
     assert (after.value - before.value)[:, 0] == pytest.approx(moved, abs=1e-12)
+
+
+def test_mixes_of_a_hull_stay_mixes_where_numbers_are_too_large() -> None:
+    vectors = np.random.default_rng(7).normal(size=(20, 6))
+    v = np.zeros((3, 6))
+    v[1], v[2, 0] = np.nan, np.inf
+    found = Hull(vectors).bound(np.ones((20, 1)), v)
+    assert found.weights.sum(axis=2) == pytest.approx(1.0)
+    assert found.share.sum(axis=2) == pytest.approx(1.0)
+    assert (found.nodes.max(axis=2) >= 0).all()

@@ -163,9 +163,15 @@ def best_mixes(
         Points, -1 in unused places, and weights: ``[n, K + 1]`` each. Distributions over the exits
         that say how the bounds move with the vectors. ``[n, K]``
     """
-    programs = _Programs(vectors, u, v, first)
-    going = np.arange(len(v))
-    for _ in range(4 * v.shape[1] + 8):
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _mixes(_Programs(vectors, u, v, first))
+
+
+def _mixes(programs: _Programs) -> tuple[np.ndarray, Floats, Floats]:
+    """Solve linear programs (see `best_mixes`)."""
+    exits = programs.basis.shape[1] - 1
+    going = np.arange(len(programs.basis))
+    for _ in range(4 * exits + 8):
         going = programs.improve(going)
         if len(going) == 0:
             break
@@ -195,8 +201,8 @@ class _Programs:
         self.cost = np.concatenate([u, np.zeros(exits), [1.0]])
         self.least = -1e-11 * (1.0 + float(np.abs(u).max()))
         self.basis = np.tile(np.append(self.points + np.arange(exits), 0), (n, 1))
-        self.basis[np.arange(n), (v - vectors[first]).argmax(axis=1)] = self.rise
-        self.basis[:, exits] = first
+        self.first, self.exit = first, (v - vectors[first]).argmax(axis=1)
+        self.basis[np.arange(n), self.exit], self.basis[:, exits] = self.rise, first
         self.inverse: Floats = np.linalg.inv(self.columns[self.basis].swapaxes(1, 2))
         right = np.append(v, np.ones((n, 1)), axis=1)
         self.values: Floats = (self.inverse @ right[:, :, None])[:, :, 0]
@@ -236,10 +242,16 @@ class _Programs:
         self.basis[which, leave] = enter
 
     def mixes(self) -> tuple[np.ndarray, Floats, Floats]:
-        """Points, weights, and how the bounds move (see `best_mixes`)."""
+        """Points, weights, and how the bounds move (see `best_mixes`).
+
+        Where numbers have grown too large for that, the first point alone.
+        """
         share = np.maximum(self.prices(np.arange(len(self.basis)))[:, :-1], 0.0)
-        listed = self.basis < self.points
-        weights = np.where(listed, np.maximum(self.values, 0.0), 0.0)
+        weights = np.where(self.basis < self.points, np.maximum(self.values, 0.0), 0.0)
+        total, moved = weights.sum(axis=1), share.sum(axis=1)
+        lost = np.flatnonzero(~(np.isfinite(total) & np.isfinite(moved) & (total * moved > 0.0)))
+        self.basis[lost, -1], weights[lost], share[lost] = self.first[lost], 0.0, 0.0
+        weights[lost, -1] = share[lost, self.exit[lost]] = 1.0
         weights /= weights.sum(axis=1, keepdims=True)
         nodes = np.where(weights > 0.0, self.basis, -1)
         return nodes, weights, share / share.sum(axis=1, keepdims=True)
