@@ -44,7 +44,7 @@ def distance(learner: recurl.RecursiveQLearning, exact: np.ndarray) -> float:
 
 
 def gaps(model: RMDP, exact: np.ndarray, seed: int, marks: tuple[int, ...]) -> list[float]:
-    """Distances after so many steps."""
+    """Distances after a number of steps."""
     learner = recurl.RecursiveQLearning(
         model,
         seed=seed,

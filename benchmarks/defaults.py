@@ -1,4 +1,4 @@
-"""What default settings reach: ten seeds each, no tuning, in environments that others wrote.
+"""The results of default settings: ten seeds each, no tuning, in environments that others wrote.
 
     python benchmarks/defaults.py [--seeds N] [WORDS ...]
 

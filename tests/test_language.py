@@ -9,23 +9,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-CHECKED = [
-    "README.md",
-    "docs/architecture.md",
-    "docs/automata.md",
-    "docs/boolean_programs.md",
-    "docs/documents.md",
-    "docs/environments.md",
-    "docs/grammars.md",
-    "docs/pictures.md",
-    "docs/programs.md",
-    "src/recurl/automaton",
-    "src/recurl/env",
-    "src/recurl/grammar",
-    "src/recurl/model",
-    "src/recurl/policy",
-    "src/recurl/programs",
-]
+CHECKED = ["CHANGELOG.md", "README.md", "benchmarks", "docs", "examples", "scripts", "src"]
+
+PENDING = ["benchmarks/deep_", "docs/deep.md", "src/recurl/learn/deep/"]
+"""Beginnings of paths that are still to be rewritten."""
 
 NEGATED = r"(?<!there )\b(is|are|was|were) no (?!longer\b|more\b)\w+"
 """``x is no y``; ``there is no y`` and ``no longer`` are fine."""
@@ -72,7 +59,9 @@ def docstrings(tree: ast.AST) -> Iterator[str]:
 
 def files() -> list[Path]:
     places = [ROOT / place for place in CHECKED]
-    return [f for p in places for f in (sorted(p.rglob("*.py")) if p.is_dir() else [p])]
+    found = [f for p in places for f in (p.rglob("*") if p.is_dir() else [p])]
+    texts = sorted(f for f in found if f.suffix in (".md", ".py"))
+    return [f for f in texts if not str(f.relative_to(ROOT)).startswith(tuple(PENDING))]
 
 
 def test_a_phrase_is_found_across_lines_and_comments():

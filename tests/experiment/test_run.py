@@ -70,7 +70,7 @@ def test_a_checkpoint_that_cannot_be_read_is_named(small: Experiment, tmp_path: 
     assert not record.failed
     assert record.steps == small.steps
     (line,) = told
-    assert line.startswith("cloud rql-0 begins anew")
+    assert line.startswith("cloud rql-0 begins again")
     assert str(files.checkpoint) in line
 
 

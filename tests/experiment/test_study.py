@@ -33,7 +33,7 @@ def test_what_is_missing_or_damaged_is_counted(small: Experiment, tmp_path: Path
     assert len(found.records) == 5
     (damaged,) = (one for one in found.records if one.failed)
     assert (damaged.method, damaged.seed) == ("ql", 1)
-    assert "ql-1.json is no record" in damaged.error
+    assert "ql-1.json is not a record" in damaged.error
 
 
 def test_a_folder_without_an_experiment_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from recurl import interrupts
 def main() -> None:
     """Run the command line of this process, and end it with the exit code."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that lacks a character shows another one; that is no reason to fail.
+        # A terminal that lacks a character shows another one instead of failing.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     from recurl.cli.app import app
 

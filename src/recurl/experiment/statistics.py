@@ -83,7 +83,7 @@ def margin(samples: Sequence[float] | Floats) -> float | None:
 def interquartile_mean(values: Sequence[float] | Floats, axis: int = -1) -> Floats:
     """Mean of the middle half: a quarter of the values is cut off at each end.
 
-    Where a quarter is no whole number, the values at the edge count with the part that is left.
+    Where a quarter is not a whole number, the values at the edge count with the part that is left.
 
     Example:
         >>> float(interquartile_mean([0, 1, 2, 100])), float(interquartile_mean([1, 2, 6]))

@@ -56,7 +56,7 @@ class Study(NamedTuple):
         optimum: The optimum of the model.
         records: Records of its runs, as far as there are any, in the order of the runs.
         missing: How many runs have no record.
-        policies: Final policies by name of the run, where they are no files of their own.
+        policies: Final policies by name of the run, where they have no files of their own.
     """
 
     folder: Path

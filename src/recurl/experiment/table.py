@@ -32,7 +32,7 @@ class Row(NamedTuple):
     Attributes:
         experiment: Name of the experiment.
         method: Name of the method.
-        label: Its name for people.
+        label: Its name in tables and figures.
         runs: Runs that finished.
         failed: Runs that failed.
         steps: Steps of each.
@@ -233,7 +233,7 @@ def cells(row: Row) -> list[str]:
 
 
 def number(value: float | None) -> str:
-    """A number for people.
+    """A number as readable text.
 
     Example:
         >>> number(-5.34248536), number(None), number(0.0)

@@ -27,7 +27,7 @@ def first_pairs(model: RMDP, observation: str, *, flat: bool) -> Ints:
 
     Seen by ``"index"``, every vertex has a row of values of its own. Seen by its ``"features"``, it
     shares the row of the first vertex with the same features and the same actions; if a learner
-    knows of calls, of the same component too. So an entry, a node and a return port may be one
+    knows about calls, of the same component too. So an entry, a node and a return port may be one
     state to the learner, as they are in the paper's experiments.
 
     Example:
@@ -154,7 +154,7 @@ class ModelEngine:
         return self.store.saved()
 
     def header_fields(self) -> dict[str, Any]:
-        """What a checkpoint says in words."""
+        """The text part of a checkpoint."""
         return {"subject": self.model.fingerprint, "name": self.model.name}
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

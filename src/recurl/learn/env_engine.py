@@ -242,7 +242,7 @@ class EnvEngine:
         return self.store.training_mean()
 
     def header_fields(self) -> dict[str, Any]:
-        """What a checkpoint says in words."""
+        """The text part of a checkpoint."""
         return self.numbering.header_fields()
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What every learner does: learn in stretches, test, predict, save and load."""
+"""The common part of all learners: learn, test, predict, save and load."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ class Learner(ABC):
             self.best = Best(self, score, s.evaluate_episodes, s.test_limit, content)
 
     def _advance(self, steps: int) -> None:
-        """Take at most so many steps, and only as many as take a moment."""
+        """Take some steps, and only as many as take a moment."""
         few, began = min(steps, self._slice), time.perf_counter()
         self.engine.advance(few)
         took = time.perf_counter() - began

@@ -252,7 +252,7 @@ class Found:
     def progress(self) -> Floats:
         """Some g with g(s) >= 1 + sum p g(s') where the lower bound is positive, by vertex.
 
-        If d are the steps of classes, and e those inside of an end component until it may be left,
+        If d are the steps of classes, and e those inside an end component until it may be left,
         then M d + e will do, with M at least max e + 1.
         """
         t, n = self.process.flat.tables, self.process.flat.tables.n_vertices

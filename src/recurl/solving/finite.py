@@ -162,7 +162,7 @@ def stacks_of(model: RMDP) -> Unravelling | None:
 
 
 def solution_of(found: Found, contexts: Contexts, question: Question, began: float) -> Solution:
-    """What was found of a process, as a solution of the model behind it."""
+    """The result for a process, as a solution of the model behind it."""
     low, high = found.interval
     lower, upper = (contexts.spread(x) for x in (found.lower, found.upper))
     t = contexts.model.tables

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Row(NamedTuple):
-    """What follows a state by an action: whole numbers, to be divided by ``scale``."""
+    """The successors of a state by an action: whole numbers, to be divided by ``scale``."""
 
     scale: int
     reward: int
@@ -168,7 +168,7 @@ class ValueChecker:
         return int(entry), int(t.box_return[box])
 
     def _rows(self, state: int, *, every: bool) -> Iterator[_Row]:
-        """What follows a state, by all actions or by the chosen one."""
+        """The successors of a state, by all actions or by the chosen one."""
         t, vertex, context = self.tables, self.vertex[state], self.context[state]
         if t.vertex_kind[vertex] == CALL:
             box = int(t.vertex_box[vertex])

@@ -123,7 +123,7 @@ class Component:
         return found
 
     def earned(self, values: Floats) -> tuple[Floats, Floats]:
-        """What each action, and the best one of each state, are worth in each context."""
+        """The value of each action, and of the best one of each state, in each context."""
         earned = self.expected(values) + self.gain[:, None]
         return earned, np.maximum.reduceat(earned, self.begin, axis=0)
 
@@ -181,7 +181,7 @@ def _site(t: Tables, callee: int, called: Ints, returns: Ints) -> Site:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What stays the same through a search; always a greatest total (see `Question.sign`).
+    """The constants of a search; always a greatest total (see `Question.sign`).
 
     Attributes:
         tables: The model.
@@ -238,7 +238,7 @@ class Problem:
         return float(np.abs(self.gain).max(initial=0.0))
 
     def slack(self, width: float) -> float:
-        """What may be taken off every equation if the interval may widen by a bit of ``width``."""
+        """The slack of every equation if the interval may widen by a bit of ``width``."""
         steps = self.own_steps(self.start)[: len(self.tables.start_prob)]
         return max(_LEAST_SLACK, 1e-2 * width / max(1.0, float(steps.max())))
 

@@ -28,7 +28,7 @@ Callback = Callable[[float, float, dict[str, float]], None]
 
 _PATIENCE = 8
 _HASTY, _PATIENT = (0.67, 3), (0.97, 12)
-"""Share of the gap, and bundles of trials: they stop when so many leave more, sooner if there is a
+"""Share of the gap, and bundles of trials: they stop if that many leave more, sooner if there is a
 way on."""
 _COARSEST, _FINEST = 3e-2, 3e-6
 """Shares of the width asked for below which gaps of calls are ignored, at first and at last."""
@@ -204,13 +204,13 @@ class _Run:
                 break
 
     def _too_many(self) -> bool:
-        """Whether there are so many points that it is better to go on with trials."""
+        """Whether the number of points makes it better to go on with trials."""
         exits = self.problem.tables.max_exits
         limit = _MIXED if MESH_EXITS < exits <= HULL_EXITS else _TOGETHER
         return exits > _FEW_EXITS and self.work["points"] > limit
 
     def _report(self, low: float, high: float) -> None:
-        """Tell of an interval, never wider than the last one told of: rounding is not news."""
+        """Report an interval, never wider than the last one: rounding is not news."""
         self.told = max(low, self.told[0]), min(high, self.told[1])
         if self.callback is not None:
             self.callback(*self._ends(*self.told), self.work)

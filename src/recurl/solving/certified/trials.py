@@ -54,7 +54,7 @@ class Pieces(NamedTuple):
     reach: Floats
 
     def at(self, vectors: Floats, rows: slice | np.ndarray) -> Floats:
-        """What all pieces are worth at exit values, from some vertices: ``[n, rows, pieces]``."""
+        """Values of all pieces at exit values, from some vertices: ``[n, rows, pieces]``."""
         least = vectors.min(axis=1)
         along = vectors - least[:, None]
         reach, rewards = self.reach[rows], self.rewards[rows]

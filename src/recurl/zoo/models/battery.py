@@ -31,8 +31,8 @@ def battery(
     On a grid (S start, T target, C charger, # wall, . free) each of the four moves uses up one unit
     of charge, also at a wall, where it does not move; so it does, by slipping, with probability
     `slip`. On a charger ``stay`` gains one unit. A move with an empty battery ends the run. Each
-    step first breaks down with a small probability, which ends the run: so waiting for ever is no
-    strategy, though the battery has no limit. Reaching the target pays `target_reward` and ends the
+    step first breaks down with a small probability, which ends the run: waiting forever
+    does not pay, though the battery has no limit. The target pays `target_reward` and ends the
     run; each step pays `step_reward`, whatever comes of it.
 
     As a recursive model each unit gained is a call of the component ``unit``, which is left through
@@ -47,7 +47,7 @@ def battery(
     left (where charged is 0), over (1 in the lanes).
 
     Args:
-        layout: The map, rows divided by slashes, with one S and at least one T.
+        layout: The map, rows separated by slashes, with one S and at least one T.
         charge: Units at the start.
         breakdown: Probability of a breakdown per step, in [0, 1). With 0 the model is not proper.
         slip: Probability that a move stays where it is, in [0, 1).

@@ -51,7 +51,7 @@ def battery_product(
     if "C" in layout:
         rules.append(rule("run", "stay", "run", push="unit _"))
     elif charge == 0:
-        rules = rules[2:]  # without units, nothing speaks of them
+        rules = rules[2:]  # without units, no rule reads them
     machine = Machine(
         "battery",
         rules,

@@ -17,7 +17,7 @@ def epidemic(
     """Cases infect others; isolation and treatment cost something, and so does every case.
 
     A mild case, left alone, infects one other with probability `spread`, and after that turns
-    severe with probability `worsen`. Isolated, for a price, it infects nobody. A severe case costs
+    severe with probability `worsen`. Isolated, for a price, it infects no one. A severe case costs
     10, and, untreated, infects two others with probability `spread`, one mild and one severe;
     treated, for a price, one mild one with half that probability. Every mild case costs 1.
 

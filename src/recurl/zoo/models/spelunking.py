@@ -42,7 +42,7 @@ def spelunking(
       falls to a uniformly random cell of the next level, which pays `fall_reward` instead. When it
       returns it stands in its own level on that same random cell.
     - ``climb`` without gear descends to the cell below, in the next level, and so returns to the
-      cell where it began. With gear it leaves the level from the cell where one landed; elsewhere
+      cell where it began. With gear it leaves the level from the cell where one landed; otherwise
       nothing happens, which pays `futile_reward`.
     - Who returns from below has the gear; so has who lands or walks on it (r).
     - Each step, calls included, leaves the level with probability 1 - discount, and pays what it
@@ -63,7 +63,7 @@ def spelunking(
         trap: Probability that a trap opens, in [0, 1].
         fall_reward: Reward of a step in which a trap opens.
         futile_reward: Reward of climbing with gear where one did not land.
-        levels: A map for each type of level: o free, x trap, r gear; rows divided by slashes. All
+        levels: A map for each type of level: o free, x trap, r gear; rows separated by slashes. All
             of the same size.
         discount: Probability of not leaving the level by chance, in (0, 1]. With 1 a run may go on
             for ever, so the model is not proper.

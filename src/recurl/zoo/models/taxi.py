@@ -36,7 +36,7 @@ def taxi(
     Args:
         start: Row and column of the taxi, from 0 to 4.
         passenger: Where the passenger waits: 0 to 3 for R, G, Y, B.
-        destination: Where the passenger wants to go, elsewhere.
+        destination: Where the passenger wants to go, another place.
         breakdown: Probability, per step, that the run ends, in (0, 1).
         fine: Reward of a ride without a ticket, beside the taxi's own.
 
