@@ -47,7 +47,7 @@ def _actions(rule: PolicyRule, model: RMDP) -> list[str]:
 
 
 def choice_table(policy: Policy | None) -> list[RenderableType]:
-    """The choices of a policy for people; nothing where there are none, or too many."""
+    """The choices of a policy as text; nothing where there are none, or too many."""
     rules = _rules(policy)
     if rules is None or not rules.vertices:
         return []

@@ -53,7 +53,7 @@ def learn(
     quantum: Annotated[float | None, real("Rounding of exit values.", least=0)] = None,
     episode_limit: Annotated[int, count("Steps after which episodes are cut.")] = 1000,
     evaluate_every: Annotated[
-        int, count("Test the greedy policy after so many steps; 0 for never.", least=0)
+        int, count("Test the greedy policy every N steps; 0 for never.", least=0)
     ] = 0,
     tensorboard: Annotated[
         Path | None, typer.Option(help="Folder for event files that TensorBoard reads.")

@@ -61,7 +61,7 @@ def read_model(name: str, parameters: Sequence[str] | None = None) -> RMDP:
 
     Raises:
         UsageError: There is neither such a model nor such a file, or a parameter is wrong.
-        DocumentError: The file is no model.
+        DocumentError: The file is not a model.
 
     Example:
         >>> read_model("cloud", ["exits=1"])

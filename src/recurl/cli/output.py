@@ -1,4 +1,4 @@
-"""Output of the verbs: tables for people, JSON for machines, errors on stderr."""
+"""Output of the verbs: tables or JSON, errors on stderr."""
 
 from __future__ import annotations
 

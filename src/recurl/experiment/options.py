@@ -146,5 +146,5 @@ def read_schedule(name: str, arguments: str) -> schedules.Schedule:
         make: Any = SCHEDULES[name]
         schedule: schedules.Schedule = make(*plain, **named)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}({arguments}) is no schedule: {error}") from error
+        raise ValueError(f"{name}({arguments}) is not a schedule: {error}") from error
     return schedule

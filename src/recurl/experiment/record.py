@@ -48,7 +48,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         experiment: Name of the experiment.
         method: Name of the method.
-        label: Its name for people.
+        label: Its name in tables and figures.
         seed: The seed.
         config: All that the result depends on.
         model: Name, kind and fingerprint of the model.
@@ -162,7 +162,7 @@ def read_record(path: Path) -> Record:
     try:
         record = read_note(path, Record)
     except ValueError as error:
-        raise CheckpointError(f"{path} is no record of a run: {error}") from error
+        raise CheckpointError(f"{path} is not a record of a run: {error}") from error
     if record.format != FORMAT:
         raise CheckpointError(f"{path} has format {record.format}; this version reads {FORMAT}")
     return record

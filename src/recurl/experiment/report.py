@@ -239,7 +239,7 @@ def _group(study: Study, columns: Sequence[int]) -> str:
 
 
 def title_of(study: Study) -> str:
-    """Name of a study for people."""
+    """Name of a study as the report shows it."""
     return study.experiment.title or study.experiment.name
 
 

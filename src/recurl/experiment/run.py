@@ -48,7 +48,7 @@ Report = Callable[[int, float], None]
 """Called with the steps done so far and the latest test."""
 
 Tell = Callable[[str], None]
-"""Called with messages for people."""
+"""Called with messages to show."""
 
 
 class Partial(msgspec.Struct, frozen=True):
@@ -105,13 +105,13 @@ class _Worker:
         if self.files.partial.is_file():
             try:
                 partial = read_note(self.files.partial, Partial)
-                # One of other settings is no beginning of this run.
+                # One with other settings cannot begin this run.
                 if partial.config == self.run.config:
                     kind = learner_class(self.run.method.algorithm)
                     return kind.load(self.files.checkpoint, self.model), partial.seconds
             except (OSError, ValueError, RecurlError) as error:
                 name = f"{self.run.experiment.name} {self.run.name}"
-                tell(f"{name} begins anew: what was saved of it cannot be read ({error})")
+                tell(f"{name} begins again: what was saved of it cannot be read ({error})")
             self.files.forget_partial()
         return make_learner(self.run, self.model), 0.0
 

@@ -52,7 +52,7 @@ class Method(msgspec.Struct, frozen=True):
         name: Short name, part of the records' file names.
         algorithm: ``"rql"``, ``"q"``, ``"deep-rql"`` or ``"dqn"``.
         settings: What this method adds to the experiment's settings.
-        label: Name for people.
+        label: Name in tables and figures.
         published: Its name in the published curves, if it has one.
         with_shared: Whether the experiment's settings hold for it too.
     """
@@ -75,7 +75,7 @@ class Experiment(msgspec.Struct, frozen=True):
         steps: Steps of each run.
         seeds: Seeds of each method.
         settings: Settings of all methods.
-        title: Name for people.
+        title: Name in tables and figures.
         reference: Its name in the published curves, if it has one.
     """
 
