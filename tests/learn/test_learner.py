@@ -79,12 +79,18 @@ def test_a_learner_takes_its_environment_along() -> None:
 
 @pytest.mark.parametrize("kind", [recurl.RecursiveQLearning, recurl.DQN])
 def test_what_is_neither_model_nor_environment_is_refused(kind: Any) -> None:
-    with pytest.raises(
-        TypeError, match=r"a model or .*, not 'cloud': recurl\.zoo\.make\('cloud'\)"
-    ):
+    name = kind.__name__
+    with pytest.raises(TypeError, match=f"{name} takes a model, a .* or its id, not 'cloud'.*make"):
         kind("cloud")
-    with pytest.raises(TypeError, match=f"{kind.__name__} takes a model or .*, not a list"):
-        kind([])
+    with pytest.raises(TypeError, match=f"{name} takes a model, a Gymnasium .*, not a list"):
+        kind([1])
+
+
+@pytest.mark.parametrize("kind", [recurl.QLearning, recurl.DQN])
+def test_an_environment_may_be_given_by_its_id(kind: Any) -> None:
+    learner = kind("FrozenLake-v1")
+    assert learner.engine.env.spec.id == "FrozenLake-v1"
+    assert learner.test(2).length >= 1
 
 
 def test_a_table_takes_one_environment() -> None:

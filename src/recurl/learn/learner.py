@@ -38,14 +38,34 @@ SLICE_SECONDS = 0.1
 """Time between two looks at whether a run should stop, about."""
 
 
-def require_env(value: Any, caller: str) -> None:
-    """Refuse what is not an environment, where a model or an environment is wanted."""
-    if hasattr(value, "step") and hasattr(value, "reset"):
-        return
-    ways = f": recurl.zoo.make({value!r}), or gymnasium.make({value!r})"
-    fix = ways if isinstance(value, str) else ""
-    found = repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
-    raise TypeError(f"{caller} takes a model or a Gymnasium environment, not {found}{fix}")
+def subject_of(value: Any, caller: str) -> Any:
+    """The model or environment that a learner was given; an environment may be given by its id.
+
+    Raises:
+        TypeError: It is neither.
+
+    Example:
+        >>> subject_of("CartPole-v1", "DQN")
+        <TimeLimit<OrderEnforcing<PassiveEnvChecker<CartPoleEnv<CartPole-v1>>>>>
+    """
+    if isinstance(value, str):
+        return _env_with_id(value, caller)
+    if isinstance(value, RMDP) or (hasattr(value, "step") and hasattr(value, "reset")):
+        return value
+    found = f"a {type(value).__name__}"
+    raise TypeError(f"{caller} takes a model, a Gymnasium environment or its id, not {found}")
+
+
+def _env_with_id(name: str, caller: str) -> gym.Env[Any, Any]:
+    import gymnasium as gym
+
+    try:
+        return gym.make(name)
+    except gym.error.Error as error:
+        raise TypeError(
+            f"{caller} takes a model, a Gymnasium environment or its id, not {name!r}: {error} "
+            f"A model of the zoo is made by recurl.zoo.make({name!r})."
+        ) from None
 
 
 class Best:
@@ -185,8 +205,6 @@ class Learner(ABC):
         s = self.settings
         if FRACTION not in (s.exploration.code, s.learning_rate.code):
             return
-        if not hasattr(self.engine, "set_rates"):
-            raise ValueError("a network's rates are schedules in steps, not fractions of a budget")
         rates = s.exploration.within(steps), s.learning_rate.within(steps)
         self.settings = msgspec.structs.replace(s, exploration=rates[0], learning_rate=rates[1])
         self.engine.set_rates(self.settings)

@@ -9,7 +9,7 @@ import numpy as np
 from recurl.learn.curve import Curve
 from recurl.learn.engine import ModelEngine
 from recurl.learn.env_engine import EnvEngine
-from recurl.learn.learner import Learner, require_env
+from recurl.learn.learner import Learner, subject_of
 from recurl.learn.schedules import Schedule
 from recurl.learn.settings import DEFAULT_PRESET, Settings, make_settings, with_defaults
 from recurl.model.rmdp import RMDP
@@ -64,13 +64,11 @@ class TabularLearner(Learner):
     ) -> None:
         self.settings, self.curve = settings, Curve()
         self.engine: ModelEngine | EnvEngine
-        if isinstance(model_or_env, RMDP):
-            self.engine = ModelEngine(model_or_env, settings, self.flat)
+        subject = subject_of(model_or_env, type(self).__name__)
+        if isinstance(subject, RMDP):
+            self.engine = ModelEngine(subject, settings, self.flat)
         else:
-            require_env(model_or_env, type(self).__name__)
-            self.engine = EnvEngine(
-                model_or_env, settings, self.flat, evaluation_env=evaluation_env
-            )
+            self.engine = EnvEngine(subject, settings, self.flat, evaluation_env=evaluation_env)
 
     def warm_start(self, source: TabularLearner | Solution, visits: int = 20) -> Self:
         """Begin with what another run learned, or with what a solution knows.

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recurl.learn.deep.loop import step_draws
-from recurl.learn.deep.refresh import refresh_draws
+from recurl.learn.deep.loop import batch_draws, step_draws
+from recurl.learn.deep.replay import refresh_draws
 from recurl.learn.deep.settings import DeepSettings
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import CALLS, EXITS, STEP
@@ -33,14 +33,15 @@ class Reference:
 
     def __init__(self, model: RMDP, settings: DeepSettings, rows: np.ndarray, run: Any) -> None:
         self.t, self.s, self.rows = model.tables, settings, rows.astype(np.float64)
-        self.key, self.step = run.key, 0
+        self.agent, self.step = run.agent, 0
         self.online: Layers = [
-            [np.array(x, np.float64) for x in layer] for layer in run.brain.online.layers
+            [np.array(x, np.float64) for x in layer] for layer in run.agent.learned.online.layers
         ]
         self.target = [list(layer) for layer in self.online]
         self.average = [list(layer) for layer in self.online]
         self.mean = [[np.zeros_like(x) for x in layer] for layer in self.online]
         self.square = [[np.zeros_like(x) for x in layer] for layer in self.online]
+        self.key = jax.random.wrap_key_data(run.agent.key)
         self.updates, self.loss = 0, 0.0
         self.vertex, self.values = int(run.place.vertex), np.zeros(self.t.max_exits)
         self.stack: list[tuple[int, np.ndarray]] = []
@@ -49,9 +50,9 @@ class Reference:
 
     def q(self, layers: Layers, vertex: int, values: np.ndarray) -> np.ndarray:
         scale = self.s.value_scale
-        assert not isinstance(scale, str)
         assert not isinstance(self.s.reward_scale, str)
-        out, _ = forward(layers, np.concatenate([self.rows[vertex], scale * values])[None])
+        scaled = scale * self.s.reward_scale * values
+        out, _ = forward(layers, np.concatenate([self.rows[vertex], scaled])[None])
         return out[0, : self.count(vertex)] / self.s.reward_scale
 
     def count(self, vertex: int) -> int:
@@ -59,11 +60,12 @@ class Reference:
 
     def take_step(self) -> None:
         t, s = self.t, self.s
-        draws = np.asarray(step_draws(self.key, jnp.int32(self.step), s.batch))
+        now = self.agent._replace(step=jnp.int32(self.step))
+        draws = np.asarray(step_draws(now, 1))[:, 0]
         action = int(self.q(self.online, self.vertex, self.values).argmax())
-        if draws[1] < np.float32(s.exploration(self.step)):
-            action = int(draws[2] * self.count(self.vertex))
-        i = self.outcome(int(t.action_start[self.vertex]) + action, draws[0])
+        if draws[0] < np.float32(s.exploration(self.step)):
+            action = int(draws[1] * self.count(self.vertex))
+        i = self.outcome(int(t.action_start[self.vertex]) + action, draws[2])
         here, values, reward, landing = (
             self.vertex,
             self.values,
@@ -88,7 +90,7 @@ class Reference:
             (here, values, action, reward, move, other, self.vertex, self.values, box)
         )
         if self.step >= s.warm_up and self.step % s.train_every == 0:
-            self.learn(draws[4:])
+            self.learn(np.asarray(batch_draws(self.agent, jnp.int32(self.step), s.batch)))
             self.refresh()
         self.length += 1
         long = self.length == s.episode_limit
@@ -103,9 +105,9 @@ class Reference:
         t = self.t
         exits = range(int(t.n_exits[t.box_component[box]]))
         hopes = [self.q(self.online, int(t.box_return[box]) + k, values).max() for k in exits]
-        found = np.zeros(t.max_exits)
-        found[: len(hopes)] = np.array(hopes) - min(hopes)
-        return found, float(min(hopes))
+        found, least = np.zeros(t.max_exits), min(hopes) if self.s.gamma == 1 else 0.0
+        found[: len(hopes)] = np.array(hopes) - least
+        return found, float(least)
 
     def refresh(self) -> None:
         """Enter some stored calls anew."""
@@ -136,18 +138,19 @@ class Reference:
     def goal(self, transition: tuple[Any, ...]) -> float:
         """The three cases, one by one."""
         _, _, _, reward, move, other, there, values_there, _ = transition
+        gamma = self.s.gamma
         if move == EXITS:
-            return float(reward + other)
+            return float(reward + gamma * other)
         ahead = float(self.q(self.target, there, values_there).max())
-        return float(reward + ahead + other) if move == CALLS else float(reward + ahead)
+        return float(reward + gamma * (ahead + other if move == CALLS else ahead))
 
     def learn(self, draws: np.ndarray) -> None:
         s = self.s
         picked = [self.buffer[i] for i in self.numbers(draws)]
         goals = np.array([self.goal(one) for one in picked])
-        assert not isinstance(s.value_scale, str)
         assert not isinstance(s.reward_scale, str)
-        x = np.array([np.concatenate([self.rows[o[0]], s.value_scale * o[1]]) for o in picked])
+        scale = s.value_scale * s.reward_scale
+        x = np.array([np.concatenate([self.rows[o[0]], scale * o[1]]) for o in picked])
         out, inputs = forward(self.online, x)
         actions = np.array([o[2] for o in picked])
         error = out[np.arange(len(picked)), actions] - s.reward_scale * goals

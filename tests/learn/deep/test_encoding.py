@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 import recurl
 from recurl.errors import ProtocolError
-from recurl.learn.deep.encoding import flattener, known_exits, vertex_rows
+from recurl.learn.deep.encoding import known_exits, observation_encoder, vertex_rows
 
 
 @pytest.mark.parametrize(
@@ -31,16 +31,22 @@ from recurl.learn.deep.encoding import flattener, known_exits, vertex_rows
 def test_observations_are_flattened(
     space: spaces.Space[Any], observation: Any, row: list[float]
 ) -> None:
-    size, flatten = flattener(space)
-    found = flatten(observation)
-    assert found.dtype == np.float32
+    shape, dtype, encode = observation_encoder(space)
+    found = encode(observation)
+    assert found.dtype == np.dtype(dtype) == np.float32
     assert found.tolist() == row
-    assert size == len(row)
+    assert np.prod(shape) == len(row)
+
+
+def test_images_keep_their_shape_and_their_bytes() -> None:
+    shape, dtype, encode = observation_encoder(spaces.Box(0, 255, (2, 3, 1), np.uint8))
+    assert (shape, dtype) == ((2, 3, 1), "uint8")
+    assert encode(np.full((2, 3, 1), 200, np.uint8)).dtype == np.uint8
 
 
 def test_observations_without_a_fixed_length_are_refused() -> None:
     with pytest.raises(ProtocolError, match="fixed length"):
-        flattener(spaces.Sequence(spaces.Discrete(2)))
+        observation_encoder(spaces.Sequence(spaces.Discrete(2)))
 
 
 def test_categories_are_one_hot_features_of_states() -> None:

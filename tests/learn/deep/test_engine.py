@@ -1,104 +1,44 @@
 from __future__ import annotations
 
-import math
-from typing import Any
-
-import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import recurl
-from recurl.errors import LimitError
-from recurl.learn.deep.engine import DeepModelEngine, check_loss
+from recurl.learn.deep.engine import as_arrays, check_loss, from_arrays
 from recurl.learn.deep.settings import DeepSettings
-from recurl.learn.schedules import constant
 
-SMALL: dict[str, Any] = {
-    "hidden": (8,),
-    "batch": 8,
-    "warm_up": 20,
-    "buffer": 200,
-    "evaluate_every": 50,
-}
+TREE = {"key": jnp.arange(2), "layers": ((jnp.ones((2, 3)), jnp.int32(4)),)}
 
 
-def engine(seed: int = 0, **given: Any) -> DeepModelEngine:
-    settings = DeepSettings(**{**SMALL, "seed": seed, **given})
-    return DeepModelEngine(recurl.zoo.cloud(), settings, flat=False)
+def test_there_and_back() -> None:
+    arrays = as_arrays(TREE)
+    assert sorted(arrays) == ["key", "layers.0.0", "layers.0.1"]
+    other = {"key": jnp.zeros(2, int), "layers": ((jnp.zeros((2, 3)), jnp.int32(0)),)}
+    back = from_arrays(other, arrays)
+    assert back["key"].tolist() == [0, 1]
+    assert back["layers"][0][0].tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert int(back["layers"][0][1]) == 4
 
 
-def test_stretches_may_be_divided_in_any_way() -> None:
-    one, two = engine(), engine()
-    one.advance(130)
-    for steps in (1, 49, 30, 50):
-        two.advance(steps)
-    for name, array in one.arrays().items():
-        assert array.tobytes() == two.arrays()[name].tobytes(), name
-    assert one.arrays()["place.vertex"].shape == ()
+def test_a_number_may_come_back_as_an_array_of_one() -> None:
+    arrays = {name: np.atleast_1d(array) for name, array in as_arrays(TREE).items()}
+    assert from_arrays(TREE, arrays)["layers"][0][1].shape == ()
 
 
-def test_seeds_differ() -> None:
-    one, two = engine(1), engine(2)
-    one.advance(50)
-    two.advance(50)
-    assert (one.arrays()["buffer"] != two.arrays()["buffer"]).any()
+@pytest.mark.parametrize(
+    "wrong", [np.ones((3, 2), np.float32), np.ones((2, 3)), np.full((2, 3), np.nan, np.float32)]
+)
+def test_other_arrays_are_refused(wrong: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=r"layers\.0\.0"):
+        from_arrays(TREE, {**as_arrays(TREE), "layers.0.0": wrong})
 
 
-def test_a_due_test_is_part_of_the_stretch_and_the_same_as_by_itself() -> None:
-    found = engine(learning_rate=constant(0.01))
-    found.advance(150)
-    within = found.test(100, 100, 151)
-    found._tested.clear()
-    for a, b in zip(within, found.test(100, 100, 151), strict=True):
-        assert (a == b).all()
-    other = found.test(100, 100, 52)[0]
-    assert (other != within[0]).any()
-
-
-def test_training_episodes_are_told_once() -> None:
-    found = engine()
-    found.advance(100)
-    assert -20 < found.training_mean() < 0
-    assert math.isnan(found.training_mean())
-    assert found.episodes > 5
-
-
-def test_a_loss_that_is_not_finite_stops_with_the_last_good_state() -> None:
-    found = engine(learning_rate=constant(1.0), reward_scale=1e30)
-    found.advance(20)
-    before = found.arrays()
-    with pytest.raises(
-        LimitError, match=r"at step 2\d: lower learning_rate \(now 1\).*step 20 is kept"
-    ):
-        found.advance(100)
-    assert found.steps == 20
-    for name, array in found.arrays().items():
-        assert array.tobytes() == before[name].tobytes(), name
-
-
-def test_weights_that_are_not_finite_are_found_before_the_loss_tells() -> None:
-    found = engine()
-    found.advance(10)
-    weights = jax.tree.map(lambda x: x.at[0].set(np.inf), found.run.brain.online)
-    found.run = found.run._replace(brain=found.run.brain._replace(online=weights))
-    with pytest.raises(LimitError, match="the loss is nan at step 11"):
-        found.advance(1)
+def test_a_missing_array_is_refused() -> None:
+    arrays = as_arrays(TREE)
+    del arrays["key"]
+    with pytest.raises(KeyError, match="key"):
+        from_arrays(TREE, arrays)
 
 
 def test_a_finite_loss_is_no_reason_to_complain() -> None:
     check_loss(3.0, 7, 5, DeepSettings())
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("place.vertex", 99), ("place.height", -1), ("buffer", 1000), ("buffer", -2),
-        ("place.boxes", 50), ("step", -4),
-    ],
-)  # fmt: skip
-def test_a_state_that_cannot_be_is_refused(name: str, value: int) -> None:
-    found = engine()
-    arrays = found.arrays()
-    arrays[name] = np.full_like(arrays[name], value)
-    with pytest.raises(ValueError, match="the"):
-        found.restore({}, arrays)

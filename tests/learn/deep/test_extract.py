@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 
 import recurl
-from recurl.learn.deep.engine import DeepModelEngine
 from recurl.learn.deep.extract import greedy_policy
+from recurl.learn.deep.model_engine import DeepModelEngine
 from recurl.learn.deep.settings import DeepSettings
 
 

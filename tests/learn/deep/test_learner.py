@@ -12,8 +12,8 @@ import pytest
 import recurl
 from recurl.errors import CheckpointError, LimitError
 from recurl.learn.deep.learner import DQN, DeepLearner, DeepRecursiveQLearning
-from recurl.learn.many import learn_many
 from recurl.learn.schedules import linear
+from recurl.learn.seeds import learn_many
 
 QUICK: dict[str, Any] = {
     "preset": "paper",
@@ -121,3 +121,23 @@ def test_a_policy_needs_a_model() -> None:
     env = gym.make("recurl/Cloud-v0")
     with pytest.raises(ValueError, match="needs a learner on a model"):
         DeepRecursiveQLearning(env, **TINY).policy()
+
+
+@pytest.mark.parametrize("subject", ["model", "environment"])
+def test_the_best_policy_is_kept_and_rates_may_be_fractions(subject: str, tmp_path: Path) -> None:
+    env = gym.make("recurl/Cloud-v0")
+    given = {**TINY, "exploration": linear(1.0, 0.1, fraction=0.5), "evaluate_episodes": 5}
+    learner = DeepRecursiveQLearning(recurl.zoo.cloud() if subject == "model" else env, **given)
+    learner.learn(150)
+    assert learner.settings.exploration == linear(1.0, 0.1, 75)
+    assert learner.engine.program.plan.exploration == linear(1.0, 0.1, 75)
+    assert learner.best is not None
+    assert learner.best.score.mean == learner.curve.mean.max()
+    kept = learner.best.learner
+    assert kept.steps == learner.best.score.steps
+    again = kept.engine.test(5, 100, 1 + kept.steps)[0].mean()
+    assert again == pytest.approx(learner.best.score.mean)
+    learner.save(tmp_path / "run.ckpt")
+    loaded = DeepRecursiveQLearning.load(tmp_path / "run.ckpt", learner.model or env)
+    assert loaded.best is not None
+    assert loaded.best.learner.steps == kept.steps

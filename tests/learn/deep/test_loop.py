@@ -10,11 +10,10 @@ from tests.learn.deep.reference import Reference, as_float
 
 import recurl
 from recurl.learn.deep.encoding import vertex_rows
-from recurl.learn.deep.engine import DeepModelEngine
-from recurl.learn.deep.loop import kept
-from recurl.learn.deep.replay import Transition, steps_of
+from recurl.learn.deep.model_engine import DeepModelEngine
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.schedules import linear
+from recurl.model.tables import CALLS
 
 SMALL: dict[str, Any] = {
     "hidden": (12, 8),
@@ -28,10 +27,6 @@ SMALL: dict[str, Any] = {
 }
 
 
-def stored(engine: DeepModelEngine) -> Transition:
-    return steps_of(kept(*engine.program[:2]), engine.run.buffer)
-
-
 @pytest.mark.parametrize(
     ("model", "given"),
     [
@@ -42,6 +37,7 @@ def stored(engine: DeepModelEngine) -> Transition:
         ),
         (recurl.zoo.stack_matters(), {"reward_scale": 0.5, "train_every": 2}),
         (recurl.zoo.palindrome(size=2), {"value_scale": 0.1, "stack_limit": 3, "refresh": 3}),
+        (recurl.zoo.cloud(), {"gamma": 0.9, "refresh": 2}),
     ],
 )
 def test_the_loop_does_what_a_plain_one_does(model: recurl.RMDP, given: dict[str, Any]) -> None:
@@ -51,19 +47,22 @@ def test_the_loop_does_what_a_plain_one_does(model: recurl.RMDP, given: dict[str
     engine.advance(300)
     for _ in range(300):
         plain.take_step()
-    run, steps = engine.run, stored(engine)
+    run, steps = engine.run, engine.stored
     last = plain.buffer[-settings.buffer :]
     order = [i % settings.buffer for i in range(300 - settings.buffer, 300)]
     whole = {"here": 0, "action": 2, "move": 4}
     for name, column in whole.items():
-        found = np.asarray(getattr(steps, name))[order]
+        found = np.asarray(getattr(steps, name)).ravel()[order]
         assert found.tolist() == [row[column] for row in last], name
     for name, column in {"values": 1, "reward": 3, "other": 5, "values_there": 7}.items():
         found = np.asarray(getattr(steps, name))[order]
         goes_on = np.array([row[4] != 2 or row[0] != row[6] for row in last])
         wanted = np.array([row[column] for row in last])
         np.testing.assert_allclose(found[goes_on], wanted[goes_on], rtol=1e-3, atol=1e-4)
-    for mine, his in ((run.brain.online, plain.online), (run.brain.settled, plain.average)):
+    for mine, his in (
+        (run.agent.learned.online, plain.online),
+        (run.agent.learned.policy, plain.average),
+    ):
         his = his if settings.averaging or his is plain.online else plain.online
         for x, y in zip(as_float(mine), as_float(his), strict=True):
             np.testing.assert_allclose(x, y, rtol=2e-3, atol=2e-4)
@@ -72,7 +71,7 @@ def test_the_loop_does_what_a_plain_one_does(model: recurl.RMDP, given: dict[str
     # The stack of palindrome is kept so low here that some episodes are cut by it.
     assert (engine.overflowed > 5) == (settings.stack_limit == 3)
     assert int(run.place.height) <= settings.stack_limit
-    assert float(run.brain.loss) == pytest.approx(plain.loss, rel=1e-2)
+    assert float(run.agent.learned.loss) == pytest.approx(plain.loss, rel=1e-2)
 
 
 def test_a_flat_learner_sees_ordinary_steps_and_the_end() -> None:
@@ -80,25 +79,39 @@ def test_a_flat_learner_sees_ordinary_steps_and_the_end() -> None:
     settings = DeepSettings(hidden=(4,), batch=4, buffer=500, evaluate_every=0)
     engine = DeepModelEngine(model, settings, flat=True)
     engine.advance(500)
-    buffer = stored(engine)
+    buffer = engine.stored
     assert buffer.values.shape == (500, 0)
     assert set(np.asarray(buffer.move).tolist()) == {0, 2}
     assert int((np.asarray(buffer.move) == 2).sum()) == engine.episodes
     assert not np.asarray(buffer.other).any()
 
 
-def test_running_scales_are_one_over_the_root_mean_square() -> None:
+def test_the_unit_is_measured_before_the_first_update() -> None:
     model = recurl.zoo.palindrome(size=2)
-    scales: Any = {"value_scale": "running", "reward_scale": "running"}
-    settings = DeepSettings(hidden=(4,), batch=4, buffer=400, evaluate_every=0, **scales)
+    settings = DeepSettings(**{**SMALL, "reward_scale": "warm_up", "warm_up": 60})
     engine = DeepModelEngine(model, settings, flat=False)
-    engine.advance(400)
-    brain, buffer = engine.run.brain, stored(engine)
-    rewards = np.asarray(buffer.reward)
-    assert float(brain.reward_size.number) == 401
-    assert float(brain.reward_size.squares) == pytest.approx(1 + (rewards**2).sum(), rel=1e-5)
-    calls = np.asarray(buffer.move) == 1
-    entered = np.asarray(buffer.values_there)[calls]
-    exits = 8  # of every letter
-    assert float(brain.value_size.number) == 1 + exits * calls.sum()
-    assert float(brain.value_size.squares) == pytest.approx(1 + (entered**2).sum(), rel=1e-4)
+    engine.advance(61)
+    rewards, calls = np.asarray(engine.stored.reward), np.asarray(engine.stored.move) == CALLS
+    sizes = engine.agent.learned.rewards
+    assert float(sizes.number) == 61
+    assert float(sizes.squares) == pytest.approx((rewards[:61] ** 2).sum(), rel=1e-5)
+    # Exit values count for nothing as long as there is no unit.
+    assert calls[:60].any()
+    assert not np.asarray(engine.stored.values_there)[:60].any()
+    engine.advance(80)
+    assert engine.agent.learned.rewards == sizes
+
+
+@pytest.mark.parametrize("factor", [1 / 128, 128])
+def test_rewards_times_a_factor_give_the_same_run(factor: float) -> None:
+    given = {**SMALL, "reward_scale": "warm_up", "refresh": 2}
+    model = recurl.zoo.palindrome(size=2)
+    plain = DeepModelEngine(model, DeepSettings(**given), flat=False)
+    other = DeepModelEngine(model, DeepSettings(**given), flat=False)
+    arrays = other.model_arrays
+    other.model_arrays = arrays._replace(reward=factor * arrays.reward)
+    plain.advance(250)
+    other.advance(250)
+    mine, his = plain.agent.learned.online, other.agent.learned.online
+    for x, y in zip(as_float(mine), as_float(his), strict=True):
+        np.testing.assert_array_equal(x, y)

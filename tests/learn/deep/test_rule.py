@@ -8,16 +8,20 @@ import pytest
 from recurl.learn.deep.network import Shape
 from recurl.learn.deep.rule import (
     Batch,
+    Learned,
     Sizes,
+    attainable,
     best,
-    factor,
+    exit_values,
     greedy,
-    new_brain,
-    normalised,
+    measured,
+    new_learned,
+    new_sums,
     predict,
     scheduled,
-    seen,
+    summed,
     targets,
+    unit,
     update,
 )
 from recurl.learn.deep.settings import DeepSettings
@@ -29,27 +33,33 @@ def test_the_three_cases() -> None:
     rng = np.random.default_rng(0)
     move = rng.integers(0, 3, 50)
     reward, ahead, other = rng.normal(size=(3, 50)).astype(np.float32)
+    discount = rng.random(50).astype(np.float32)
     wanted = {
-        STEP: lambda i: reward[i] + ahead[i],
-        CALLS: lambda i: reward[i] + ahead[i] + other[i],
-        EXITS: lambda i: reward[i] + other[i],
+        STEP: lambda i: reward[i] + discount[i] * ahead[i],
+        CALLS: lambda i: reward[i] + discount[i] * (ahead[i] + other[i]),
+        EXITS: lambda i: reward[i] + discount[i] * other[i],
     }
-    found = targets(*map(jnp.asarray, (move, reward, ahead, other)))
+    found = targets(*map(jnp.asarray, (move, reward, ahead, other, discount)))
     np.testing.assert_allclose(found, [wanted[m](i) for i, m in enumerate(move)], rtol=1e-6)
 
 
 def test_after_the_end_nothing_is_looked_up() -> None:
     # A run that is over has no actions, so that the best of them is -inf.
-    goal = targets(jnp.array([EXITS]), jnp.ones(1), jnp.array([-jnp.inf]), jnp.zeros(1))
+    goal = targets(
+        jnp.array([EXITS]), jnp.ones(1), jnp.array([-jnp.inf]), jnp.zeros(1), jnp.ones(1)
+    )
     assert goal.tolist() == [1.0]
 
 
 def test_exit_values_are_relative_to_the_worst_exit_that_exists() -> None:
     hopes = jnp.array([[5.0, 3.0, -9.0], [2.0, 0.0, 1.0]])
     exits = jnp.array([[True, True, False], [True, True, True]])
-    values, least = normalised(hopes, exits)
+    values, least = exit_values(DeepSettings(), hopes, exits)
     assert values.tolist() == [[2, 0, 0], [2, 0, 1]]
     assert least.tolist() == [3, 0]
+    values, least = exit_values(DeepSettings(gamma=0.9), hopes, exits)
+    assert values.tolist() == [[5, 3, 0], [2, 0, 1]]
+    assert least.tolist() == [0, 0]
 
 
 def test_actions_that_do_not_exist_are_never_the_best() -> None:
@@ -64,53 +74,102 @@ def test_schedules_are_those_of_the_tables(schedule: Schedule, step: int) -> Non
     assert float(scheduled(schedule, jnp.int32(step))) == pytest.approx(schedule(step), rel=1e-5)
 
 
-def test_running_scales() -> None:
-    size = seen(Sizes(jnp.float32(1), jnp.float32(1)), jnp.array([3.0, 0.0]), jnp.float32(1))
-    assert float(factor("running", size)) == pytest.approx((2 / 10) ** 0.5)
-    assert float(factor(0.25, size)) == 0.25
+def test_the_unit_of_rewards() -> None:
+    plan = DeepSettings(reward_scale="warm_up", hidden=())
+    learned = new_learned(plan, Shape((1,), 0, 1), jax.random.key(0))
+    assert float(unit(plan, learned)) == 1
+    real = jnp.array([True, False])
+    learned = measured(plan, learned, jnp.array([0.0, 5.0]), real)
+    learned = measured(plan, learned, jnp.array([4.0, 5.0]), real)
+    assert learned.rewards == Sizes(2, 16)
+    assert float(unit(plan, learned)) == pytest.approx((2 / 16) ** 0.5)
+    later = learned._replace(updates=jnp.int32(1))
+    assert measured(plan, later, jnp.array([9.0, 9.0]), real).rewards == Sizes(2, 16)
+    assert float(unit(DeepSettings(reward_scale=0.25), learned)) == 0.25
 
 
 def batch(rng: np.random.Generator, shape: Shape, size: int) -> Batch:
     values = rng.random((size, shape.exits), np.float32)
     return Batch(
-        features=jnp.asarray(rng.random((size, shape.features), np.float32)),
+        observations=jnp.asarray(rng.random((size, shape.features), np.float32)),
         values=jnp.asarray(values),
         action=jnp.asarray(rng.integers(0, shape.actions, size)),
         reward=jnp.asarray(rng.normal(size=size).astype(np.float32)),
         move=jnp.full(size, EXITS),
         other=jnp.zeros(size),
-        features_there=jnp.zeros((size, shape.features)),
+        observations_there=jnp.zeros((size, shape.features)),
         values_there=jnp.asarray(values),
         mask=jnp.ones((size, shape.actions), bool),
+        discount=jnp.ones(size),
     )
 
 
 def test_updates_learn_what_ends_pay_and_copy_the_target_now_and_then() -> None:
-    shape = Shape(3, 2, 4)
+    shape = Shape((3,), 2, 4)
     plan = DeepSettings(hidden=(32,), target_every=3, learning_rate=constant(0.01))
-    brain = new_brain(plan, shape, jax.random.key(0))
+    learned = new_learned(plan, shape, jax.random.key(0))
     data = batch(np.random.default_rng(1), shape, 8)
-    improve = jax.jit(lambda brain, step: update(plan, brain, data, step))
+    improve = jax.jit(lambda learned, step: update(plan, shape, learned, data, new_sums(1), step))
     for number in range(1, 1000):
-        last, brain = brain, improve(brain, jnp.int32(number))
-        same = (brain.target.layers[0].weights == brain.online.layers[0].weights).all()
+        last, learned = learned, improve(learned, jnp.int32(number))
+        same = (learned.target.layers[0].weights == learned.online.layers[0].weights).all()
         assert bool(same) == (number % 3 == 0) or number > 20
     assert float(last.loss) < 1e-3
-    q = predict(plan, brain, brain.online, data.features, data.values)
+    q = predict(plan, shape, learned, learned.online, data.observations, data.values)
     chosen = q[jnp.arange(8), data.action]
     np.testing.assert_allclose(chosen, data.reward, atol=0.1)
-    assert (brain.settled.layers[0].weights == brain.online.layers[0].weights).all()
+    assert (learned.policy.layers[0].weights == learned.online.layers[0].weights).all()
 
 
 def test_scaled_rewards_give_the_same_predictions_in_their_own_units() -> None:
-    shape = Shape(3, 2, 4)
+    shape = Shape((3,), 2, 4)
     plan = DeepSettings(hidden=(8,), reward_scale=0.25)
-    brain = new_brain(plan, shape, jax.random.key(0))
+    learned = new_learned(plan, shape, jax.random.key(0))
     data = batch(np.random.default_rng(1), shape, 8)
-    q = predict(plan, brain, brain.online, data.features, data.values)
-    plain = predict(DeepSettings(hidden=(8,)), brain, brain.online, data.features, data.values)
+    q = predict(plan, shape, learned, learned.online, data.observations, data.values)
+    unscaled = 0.25 * data.values
+    plain = predict(
+        DeepSettings(hidden=(8,)), shape, learned, learned.online, data.observations, unscaled
+    )
     np.testing.assert_allclose(q, 4 * plain, rtol=1e-5)
     wanted = jnp.mean((0.25 * (q[jnp.arange(8), data.action] - data.reward)) ** 2)
-    assert float(update(plan, brain, data, jnp.int32(0)).loss) == pytest.approx(
-        float(wanted), rel=1e-4
-    )
+    assert float(
+        update(plan, shape, learned, data, new_sums(1), jnp.int32(0)).loss
+    ) == pytest.approx(float(wanted), rel=1e-4)
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_double_targets_take_the_action_that_the_online_network_prefers(double: bool) -> None:
+    shape = Shape((3,), 2, 4)
+    plan = DeepSettings(hidden=(8,), double=double)
+    one, two = (new_learned(plan, shape, jax.random.key(i)) for i in (0, 1))
+    learned: Learned = one._replace(target=two.online)
+    data = batch(np.random.default_rng(1), shape, 50)._replace(move=jnp.full(50, STEP))
+    there = (data.observations_there + 1.0, data.values_there)
+    data = data._replace(observations_there=there[0])
+    online = np.asarray(predict(plan, shape, learned, learned.online, *there))
+    target = np.asarray(predict(plan, shape, learned, learned.target, *there))
+    chosen = (online if double else target).argmax(axis=1)
+    goal = np.asarray(data.reward) + target[np.arange(50), chosen]
+    q = predict(plan, shape, learned, learned.online, data.observations, data.values)
+    wanted = np.mean((np.asarray(q)[np.arange(50), data.action] - goal) ** 2)
+    assert float(
+        update(plan, shape, learned, data, new_sums(1), jnp.int32(0)).loss
+    ) == pytest.approx(float(wanted), rel=1e-4)
+
+
+def test_sums_are_those_of_any_part_of_an_episode() -> None:
+    rng, sums = np.random.default_rng(0), new_sums(2)
+    rewards = rng.normal(size=(40, 2)).astype(np.float32)
+    ends = rng.random((40, 2)) < 0.1
+    parts, begin = [0.0], [0, 0]
+    for i in range(40):
+        sums = summed(sums, jnp.asarray(rewards[i]), jnp.ones(2, bool), jnp.asarray(ends[i]))
+        for lane in range(2):
+            parts += [rewards[j : i + 1, lane].sum() for j in range(begin[lane], i + 1)]
+            begin[lane] = i + 1 if ends[i, lane] else begin[lane]
+    np.testing.assert_allclose((sums.lowest, sums.highest), (min(parts), max(parts)), rtol=1e-4)
+    goal, values = jnp.array([-1e3, 1e3, 0.5]), jnp.array([[0.0, 3.0]] * 3)
+    clipped = attainable(sums, values, goal)
+    wanted = [2 * min(parts), 2 * max(parts) + 3, 0.5]
+    np.testing.assert_allclose(clipped, wanted, rtol=1e-4)

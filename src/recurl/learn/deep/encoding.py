@@ -49,29 +49,33 @@ def _categories(column: np.ndarray, states: np.ndarray) -> Rows:
     return (column[:, None] == values).astype(np.float32)
 
 
-def flattener(space: spaces.Space[Any]) -> tuple[int, Callable[[Any], Rows]]:
-    """How many numbers an observation flattens to, and the function that does it.
+Encoder = Callable[[Any], np.ndarray]
 
-    A Box is taken as it is; Discrete and MultiDiscrete become one-hot; Dict and Tuple are laid end
-    to end.
+
+def observation_encoder(space: spaces.Space[Any]) -> tuple[tuple[int, ...], str, Encoder]:
+    """Shape and type of what the network sees of observations, and the function that flattens one.
+
+    A Box keeps its shape, and its type if that is uint8, as of images; Discrete and MultiDiscrete
+    become one-hot; Dict and Tuple are laid end to end.
 
     Raises:
         ProtocolError: Observations of the space have no fixed length.
 
     Example:
-        >>> size, flatten = flattener(spaces.MultiDiscrete([2, 3]))
-        >>> size, flatten(np.array([1, 0])).tolist()
-        (5, [0.0, 1.0, 1.0, 0.0, 0.0])
+        >>> shape, dtype, encode = observation_encoder(spaces.MultiDiscrete([2, 3]))
+        >>> shape, dtype, encode(np.array([1, 0])).tolist()
+        ((5,), 'float32', [0.0, 1.0, 1.0, 0.0, 0.0])
+        >>> observation_encoder(spaces.Box(0, 255, (8, 8, 3), np.uint8))[:2]
+        ((8, 8, 3), 'uint8')
     """
     if not space.is_np_flattenable:
         raise ProtocolError(f"a network needs observations of a fixed length, not {space}")
-    if isinstance(space, spaces.Box):
-        return int(np.prod(space.shape)), _flat_box
-    return spaces.flatdim(space), lambda seen: np.asarray(spaces.flatten(space, seen), np.float32)
-
-
-def _flat_box(observation: Any) -> Rows:
-    return np.asarray(observation, np.float32).ravel()
+    if not isinstance(space, spaces.Box):
+        size = spaces.flatdim(space)
+        return (size,), "float32", lambda seen: np.asarray(spaces.flatten(space, seen), np.float32)
+    dtype = "uint8" if space.dtype == np.uint8 else "float32"
+    shape = space.shape if len(space.shape) > 1 else (int(np.prod(space.shape)),)
+    return shape, dtype, lambda seen: np.asarray(seen, dtype).ravel()
 
 
 def known_exits(env: Any) -> int | None:

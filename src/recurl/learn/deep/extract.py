@@ -12,7 +12,7 @@ from recurl.policy import Policy
 
 if TYPE_CHECKING:
     from recurl.learn.deep.encoding import Rows
-    from recurl.learn.deep.engine import DeepModelEngine
+    from recurl.learn.deep.model_engine import DeepModelEngine
 
 MAX_CONTEXTS = 10_000
 """How many contexts a policy is followed through."""

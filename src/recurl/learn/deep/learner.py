@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from recurl.learn.curve import Curve
-from recurl.learn.deep.engine import DeepModelEngine
-from recurl.learn.deep.foreign import DeepForeignEngine
+from recurl.learn.deep.env_engine import DeepEnvEngine
+from recurl.learn.deep.model_engine import DeepModelEngine
 from recurl.learn.deep.settings import DeepSettings, Scale, make_deep_settings
-from recurl.learn.learner import Learner, require_env
+from recurl.learn.learner import Learner, subject_of
 from recurl.learn.schedules import Schedule
 from recurl.learn.settings import DEFAULT_PRESET, with_defaults
 from recurl.model.rmdp import RMDP
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DeepLearner(Learner):
-    """What both deep learners do; see `DeepRecursiveQLearning`."""
+    """The common part of both deep learners; see `DeepRecursiveQLearning`."""
 
     settings_type = DeepSettings
     make_settings = staticmethod(make_deep_settings)
@@ -30,23 +30,29 @@ class DeepLearner(Learner):
     @with_defaults(make_deep_settings(DEFAULT_PRESET, {}))
     def __init__(
         self,
-        model_or_env: RMDP | gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any],
+        model_or_env: RMDP | gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any] | str,
         *,
         preset: str = DEFAULT_PRESET,
         learning_rate: Schedule | float | None = None,
         exploration: Schedule | float | None = None,
+        gamma: float | None = None,
+        network: str | None = None,
         hidden: Sequence[int] | None = None,
+        activation: str | None = None,
+        gated: bool | None = None,
         batch: int | None = None,
         buffer: int | None = None,
         warm_up: int | None = None,
         train_every: int | None = None,
         target_every: int | None = None,
+        double: bool | None = None,
+        clip_targets: bool | None = None,
+        n_step: int | None = None,
         refresh: int | None = None,
         averaging: float | None = None,
         observation: str | None = None,
-        gated: bool | None = None,
-        value_scale: Scale | None = None,
         reward_scale: Scale | None = None,
+        value_scale: float | None = None,
         max_exits: int | None = None,
         episode_limit: int | None = None,
         stack_limit: int | None = None,
@@ -67,21 +73,19 @@ class DeepLearner(Learner):
         self, model_or_env: Any, settings: DeepSettings, evaluation_env: Any = None
     ) -> None:
         self.settings, self.curve = settings, Curve()
-        self.engine: DeepModelEngine | DeepForeignEngine
-        if isinstance(model_or_env, RMDP):
-            self.engine = DeepModelEngine(model_or_env, settings, self.flat)
+        self.engine: DeepModelEngine | DeepEnvEngine
+        subject = subject_of(model_or_env, type(self).__name__)
+        if isinstance(subject, RMDP):
+            self.engine = DeepModelEngine(subject, settings, self.flat)
         else:
-            require_env(model_or_env, type(self).__name__)
-            self.engine = DeepForeignEngine(
-                model_or_env, settings, self.flat, evaluation_env=evaluation_env
-            )
+            self.engine = DeepEnvEngine(subject, settings, self.flat, evaluation_env=evaluation_env)
 
     def policy(self, max_contexts: int = 10_000) -> Policy:
         """The greedy policy as a table: the contexts that it meets, and what it does in each.
 
         Args:
-            max_contexts: Calls beyond so many contexts are treated as if all exits were worth the
-                same; the labels of a policy say whether there are any.
+            max_contexts: Calls beyond this number of contexts are treated as if all exits were
+                worth the same; the labels of a policy say whether there are any.
         """
         from recurl.learn.deep.extract import greedy_policy
 
@@ -107,52 +111,30 @@ class DeepRecursiveQLearning(DeepLearner):
     as wide as the widest component (exits that do not exist are 0 and no minimum is taken over
     them), and steps go to a replay buffer with their kind and an auxiliary number. After each step
     of the environment a batch of them is moved towards its targets, with Q- a copy of the network
-    made every so many updates:
+    made from time to time, and g the discount:
 
     - the step entered a box: with v'[i] = max Q(return port i, v, .) by the network of that moment
-      and m = min v', ``r + m + max Q-(s', v' - m, .)``;
-    - it left through exit k: ``r + v[k]``;
-    - otherwise: ``r + max Q-(s', v, .)``.
+      and m = min v', ``r + m + max Q-(s', v' - m, .)``; with g < 1, exit values are not relative
+      to the worst but kept as they are, ``r + g max Q-(s', v', .)``;
+    - it left through exit k: ``r + g v[k]``;
+    - otherwise: ``r + g max Q-(s', v, .)``.
 
-    On a model, whole stretches of it run as one compiled program; the stack is an array there, and
-    an episode that overflows it is cut and counted (``engine.overflowed``, and in ``repr``). On an
-    environment, or a vector environment, a compiled program follows each step. If the loss is no
+    On a model, simulation and learning run as one compiled program; the stack is an array there,
+    and an episode that overflows it is cut and counted (``engine.overflowed``, and in ``repr``). On
+    an environment, or a vector environment, a compiled program follows each step. If the loss is no
     longer finite, learning stops with an error, and what was learned before it is kept.
 
     Args:
-        model_or_env: A model, or a Gymnasium environment (or vector environment) that keeps the
-            recursive protocol. Box observations are taken as they are, Discrete and MultiDiscrete
-            become one-hot, Dict and Tuple are laid end to end.
+        model_or_env: A model, or a Gymnasium environment (or vector environment, or the id of one)
+            that keeps the recursive protocol. A Box of uint8 is stored as bytes; other Box
+            observations are taken as they are, Discrete and MultiDiscrete become one-hot, Dict and
+            Tuple are laid end to end.
         preset: Named settings that the others override: ``"swift"``, or ``"paper"`` for those of
-            the published experiments. The defaults in the signature are those of ``"swift"``.
-        learning_rate: Step size of Adam: a number, or a schedule of steps (`recurl.schedules`).
-        exploration: Probability to take any action instead of the best: a number or a schedule.
-        hidden: Sizes of the hidden layers (tanh).
-        batch: Stored steps that an update learns from.
-        buffer: Steps that are stored.
-        warm_up: Steps before the first update.
-        train_every: Steps between updates.
-        target_every: Updates between copies to the target network.
-        refresh: Stored calls that are entered anew with each update, so that steps long past lead
-            on to what their return ports are worth now.
-        averaging: Decay per update of the average of weights that the greedy policy uses; 0 uses
-            the weights themselves.
-        observation: How vertices of a model are shown: ``"features"``, ``"categories"`` (of these)
-            or ``"onehot"``.
-        gated: Whether the state turns exit values up and down where they enter the network: the
-            first layer is tanh(A s + b + (1 + tanh(G s)) * B v).
-        value_scale: Factor of exit values at the input, or ``"running"``: one over their root mean
-            square so far.
-        reward_scale: Factor of rewards and all values, or ``"running"``.
-        max_exits: Most exits of anything called in an environment. Environments made from models,
-            and models, know it.
-        episode_limit: Steps after which an episode is cut.
-        stack_limit: Pending calls beyond which an episode in a model is cut.
-        seed: Seed of all randomness; the same seed gives the same run to the bit.
-        evaluate_every: Test the greedy policy after so many steps, into ``curve``; 0 for never.
-        evaluate_episodes: Episodes of a test.
-        evaluate_limit: Steps after which a test episode is cut.
+            the published experiments.
         evaluation_env: Environment for tests, where it cannot be made from ``env.spec``.
+
+    All other arguments are settings, described by `DeepSettings`; the defaults in the signature are
+    those of ``"swift"``.
 
     Example:
         >>> import recurl
@@ -172,8 +154,8 @@ class DQN(DeepLearner):
     """Flat deep Q-learning, the baseline: calls and returns are ordinary steps.
 
     The same code without exit values: the network sees the state alone, and every step but the last
-    of a run has the target ``r + max Q-(s', .)``; discount 1. Takes what `DeepRecursiveQLearning`
-    takes.
+    of a run has the target ``r + gamma max Q-(s', .)``. It takes the arguments of
+    `DeepRecursiveQLearning`.
 
     Example:
         >>> import recurl

@@ -1,283 +1,303 @@
-"""A step of learning in a model: simulate, store, sample, update; all of it compiled."""
+"""The loop of deep learning: choose actions, and learn from the steps that they lead to.
+
+It is the same for models and environments. Steps come from one or several lanes, each with its own
+episodes; a model is a single lane, whose steps are simulated by the same compiled program.
+"""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 
 from recurl.learn.deep.network import Params, Shape
-from recurl.learn.deep.refresh import refresh_draws, refreshed
-from recurl.learn.deep.replay import Kind, Transition, new_buffer, sample, store
+from recurl.learn.deep.replay import (
+    Buffer,
+    Record,
+    Transition,
+    chains,
+    link,
+    new_buffer,
+    places,
+    refresh_draws,
+    refreshed,
+    store,
+)
 from recurl.learn.deep.rule import (
     Batch,
-    Brain,
+    Learned,
+    Sums,
     best,
+    exit_values,
     greedy,
-    new_brain,
-    normalised,
+    measured,
+    new_learned,
+    new_sums,
     predict,
     scheduled,
-    seen,
+    summed,
     update,
 )
 from recurl.learn.deep.settings import DeepSettings
-from recurl.learn.deep.world import (
-    Outcome,
-    Place,
-    Static,
-    World,
-    action_mask,
-    begin,
-    follow,
-    is_over,
-    outcome,
-    overflows,
-    restart,
-    return_ports,
-)
-from recurl.model.tables import CALLS, EXITS, STEP
-
-OWN_DRAWS = 4
-"""Random numbers of a step beside those that sample the batch: see `one_step`."""
+from recurl.model.tables import CALLS, EXITS
 
 
 class Program(NamedTuple):
-    """What a program is compiled for."""
+    """Everything that a loop is compiled for."""
 
     plan: DeepSettings
-    static: Static
     shape: Shape
+    record: Record
 
 
-class Tally(NamedTuple):
-    """What happened to the episodes.
+class View(Protocol):
+    """How the network sees what is stored of states."""
 
-    Attributes:
-        length: Steps of the running episode.
-        gain: Its reward so far.
-        ended: Episodes ended, those cut included.
-        cut: Episodes cut, at the limit of steps or of the stack.
-        overflowed: Episodes cut at the limit of the stack.
-        recent: Episodes ended since this was last reported.
-        returns: Sum of their returns.
-    """
+    def observations(self, shown: jax.Array) -> jax.Array:
+        """Inputs of the network for states, with shape ``[..., F]``."""
 
-    length: jax.Array
-    gain: jax.Array
-    ended: jax.Array
-    cut: jax.Array
-    overflowed: jax.Array
-    recent: jax.Array
-    returns: jax.Array
+    def mask(self, shown: jax.Array, mask: jax.Array) -> jax.Array:
+        """Actions that states have, with shape ``[..., A]``."""
+
+    def ports(self, shown: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Inputs for the return ports of calls, and their actions; none if there is no port.
+
+        Shapes are ``[..., K, F]`` and ``[..., K, A]``.
+        """
 
 
-class Run(NamedTuple):
-    """All that a run depends on.
+class Agent(NamedTuple):
+    """Everything that learning depends on.
 
     Attributes:
-        key: Random key of the seed; a step's numbers depend on it and on the step.
+        key: The numbers behind the random key of the seed; they are handed over faster than a key.
         step: Steps so far.
-        brain: What is learned.
+        learned: Everything that is learned.
         buffer: The last steps.
-        place: Where the episode stands.
-        tally: What happened to the episodes.
+        last: Row of the step before in each lane's episode; -1 if there is none.
+        sums: Sums of rewards over parts of episodes.
     """
 
     key: jax.Array
     step: jax.Array
-    brain: Brain
-    buffer: jax.Array
-    place: Place
-    tally: Tally
+    learned: Learned
+    buffer: Buffer
+    last: jax.Array
+    sums: Sums
 
 
-def kept(plan: DeepSettings, static: Static) -> Kind:
-    """What the buffer holds of a step: vertices and boxes, of which all else is known."""
-    return Kind(0, static.exits, 0, bool(plan.refresh) and not static.flat)
+class Step(NamedTuple):
+    """A step in every lane.
 
-
-def step_draws(key: jax.Array, step: jax.Array, batch: int) -> jax.Array:
-    """The random numbers of a step, in [0, 1)."""
-    return jax.random.uniform(jax.random.fold_in(key, step), (OWN_DRAWS + batch,))
-
-
-@partial(jax.jit, static_argnums=0)
-def new_run(program: Program, world: World, seed: jax.Array) -> Run:
-    """The beginning of a run."""
-    plan, static, shape = program
-    first, second, key = jax.random.split(jax.random.key(seed), 3)
-    place = begin(static, world, jax.random.uniform(first), plan.stack_limit)
-    zero = jnp.int32(0)
-    none = jnp.float32(0)
-    tally = Tally(zero, none, zero, zero, zero, zero, none)
-    buffer = new_buffer(kept(plan, static), plan.buffer)
-    return Run(key, zero, new_brain(plan, shape, second), buffer, place, tally)
-
-
-def one_step(program: Program, world: World, run: Run) -> Run:
-    """One step of the environment, one of learning.
-
-    Of its random numbers the first picks the outcome, the second whether to explore, the third the
-    action then, the fourth the next start; the others sample the batch.
+    Attributes:
+        here: What shows the state before the step. ``[N, S]``
+        there: What shows the state after it. ``[N, S]``
+        ports: With a call, what shows its return ports.
+        values: Exit values before the step. ``[N, K]``
+        action: The actions.
+        reward: The rewards.
+        move: STEP, CALLS or EXITS; the end of a run is an EXITS.
+        worth: With an exit, what it is worth; 0 at the end of a run.
+        mask: Actions that exist after the step. ``[N, A]``
+        popped: With a return, the exit values of the caller. ``[N, K]``
+        ports_mask: With a call, actions that its return ports have. ``[N, K, A]``
+        real: Whether there was a step at all.
+        ends: Whether the lane begins an episode after it.
     """
-    plan, static, _ = program
-    draws = step_draws(run.key, run.step, plan.batch)
-    place, brain = run.place, run.brain
-    action = _choose(program, world, run, draws[1], draws[2])
-    out = outcome(static, world, place.vertex, action, draws[0])
-    entered, least = _entered(program, world, brain, place, out)
-    after = follow(world, place, out, entered)
-    known = _transition(program, place, action, out, after, least)
-    buffer = store(run.buffer, run.step, known)
-    brain = _note_sizes(plan, static, world, brain, out, entered)
-    due = (run.step >= plan.warm_up) & (run.step % plan.train_every == 0)
-    brain = jax.lax.cond(
-        due, partial(_learn, program, world, buffer, run.step, draws[OWN_DRAWS:]), _same, brain
-    )
-    buffer = _refreshed(program, world, run, brain, buffer, due)
-    place, tally = _close(plan, world, run, out, after, draws[3])
-    return Run(run.key, run.step + 1, brain, buffer, place, tally)
+
+    here: jax.Array
+    there: jax.Array
+    ports: jax.Array
+    values: jax.Array
+    action: jax.Array
+    reward: jax.Array
+    move: jax.Array
+    worth: jax.Array
+    mask: jax.Array
+    popped: jax.Array
+    ports_mask: jax.Array
+    real: jax.Array
+    ends: jax.Array
 
 
-def _same(brain: Brain) -> Brain:
-    return brain
-
-
-def _entered(
-    program: Program, world: World, brain: Brain, place: Place, out: Outcome
-) -> tuple[jax.Array, jax.Array]:
-    """What `enter` gives if a step calls; zeros else."""
-    nothing = (jnp.zeros_like(place.values), jnp.float32(0))
-    if program.static.flat:
-        return nothing
-    return jax.lax.cond(
-        out.move == CALLS,
-        lambda: enter(program, world, (brain, brain.online), place.values, out.box),
-        lambda: nothing,
+def new_agent(program: Program, seed: jax.Array, lanes: int) -> Agent:
+    """An agent that knows nothing."""
+    plan, shape, record = program
+    first, key = jax.random.split(jax.random.key(seed))
+    return Agent(
+        jax.random.key_data(key),
+        jnp.int32(0),
+        new_learned(plan, shape, first),
+        new_buffer(record, plan.buffer),
+        jnp.full(lanes, -1, jnp.int32),
+        new_sums(lanes),
     )
 
 
-def _choose(
-    program: Program, world: World, run: Run, whether: jax.Array, which: jax.Array
+def step_draws(agent: Agent, lanes: int) -> jax.Array:
+    """Four random numbers in [0, 1) for the next step of each lane.
+
+    The first says whether to explore, the second the action then; a model uses the third for the
+    outcome and the fourth for the next start.
+    """
+    key = jax.random.fold_in(jax.random.wrap_key_data(agent.key), -1 - agent.step)
+    return jax.random.uniform(key, (4, lanes))
+
+
+def batch_draws(agent: Agent, step: jax.Array, batch: int) -> jax.Array:
+    """Random numbers in [0, 1) that sample the batch of a step."""
+    key = jax.random.fold_in(jax.random.wrap_key_data(agent.key), step)
+    return jax.random.uniform(key, (batch,))
+
+
+def choose(
+    program: Program,
+    agent: Agent,
+    observations: jax.Array,
+    values: jax.Array,
+    mask: jax.Array,
+    draws: jax.Array,
 ) -> jax.Array:
-    """Any action with the probability of exploration, else the greedy one."""
-    plan, static, _ = program
-    place = run.place
-    mask = action_mask(static, world, place.vertex)
-    features = world.features[place.vertex]
-    q = predict(plan, run.brain, run.brain.online, features, place.values)
-    explores = whether < scheduled(plan.exploration, run.step)
-    any_action = (which * mask.sum()).astype(jnp.int32)
-    return jnp.where(explores, any_action, greedy(q, mask).astype(jnp.int32))
+    """Any action with the probability of exploration, else the greedy one, in each lane."""
+    plan, shape, _ = program
+    q = predict(plan, shape, agent.learned, agent.learned.online, observations, values)
+    explores = draws[0] < scheduled(plan.exploration, agent.step)
+    number = jnp.floor(draws[1] * mask.sum(axis=-1)).astype(jnp.int32)
+    # The number-th of the actions that exist.
+    counted = jnp.cumsum(mask, axis=-1) - 1
+    any_action = jnp.argmax((counted == number[:, None]) & mask, axis=-1)
+    return jnp.where(explores, any_action, greedy(q, mask)).astype(jnp.int32)
 
 
 def enter(
     program: Program,
-    world: World,
-    mind: tuple[Brain, Params],
+    learned: Learned,
+    params: Params,
     values: jax.Array,
-    box: jax.Array,
+    ports: tuple[jax.Array, jax.Array],
 ) -> tuple[jax.Array, jax.Array]:
-    """Exit values with which boxes are entered, relative to their minimum, and the minimum."""
-    plan, static, _ = program
-    ports, there = return_ports(static, world, box)
-    same = jnp.broadcast_to(values[..., None, :], (*ports.shape, static.exits))
-    q = predict(plan, *mind, world.features[ports], same)
-    return normalised(best(q, action_mask(static, world, ports)), there)
+    """Exit values with which calls are entered, and the minimum that was taken off them.
+
+    Args:
+        program: What the loop is compiled for.
+        learned: What is learned.
+        params: The weights to ask.
+        values: Exit values of the callers.
+        ports: What the network sees of the return ports, and their actions.
+    """
+    plan, shape, _ = program
+    observations, mask = ports
+    same = jnp.broadcast_to(values[..., None, :], (*mask.shape[:-1], shape.exits))
+    q = predict(plan, shape, learned, params, observations, same)
+    there = mask.any(axis=-1)
+    hopes = jnp.where(there, best(q, mask), 0.0)
+    if plan.reward_scale == "warm_up":
+        # Before the first update the unit of the network is not known: nothing is hoped for.
+        hopes = jnp.where(learned.updates > 0, hopes, 0.0)
+    return exit_values(plan, hopes, there)
 
 
-def _transition(
-    program: Program, place: Place, action: jax.Array, out: Outcome, after: Place, least: jax.Array
-) -> Transition:
-    """The step as it is stored: a flat learner knows ordinary steps and the end."""
-    plan, static, _ = program
-    over = is_over(place, out)
-    if static.flat:
-        move = jnp.where(over, EXITS, STEP)
-        other = jnp.float32(0)
-    else:
-        move = out.move
-        worth = place.values[jnp.minimum(out.landing, static.exits - 1)]
-        other = jnp.where(move == EXITS, worth, least)
-    none = jnp.zeros(0, bool)
-    return Transition(
-        place.vertex, place.values, action, out.reward, move.astype(jnp.uint8), other,
-        jnp.where(over, place.vertex, after.vertex), after.values, none,
-        out.box if kept(plan, static).ports else none, none,
+def learn_from(program: Program, view: View, agent: Agent, step: Step) -> tuple[Agent, jax.Array]:
+    """Store a step of every lane, and learn as often as there were steps.
+
+    Returns:
+        The agent, and the exit values in which each lane goes on; they do not count where a lane
+        begins an episode.
+    """
+    plan, _, record = program
+    entered, least = _entered(program, view, agent.learned, step)
+    calls, exits = (step.move == CALLS)[:, None], (step.move == EXITS)[:, None]
+    after = jnp.where(calls, entered, jnp.where(exits, step.popped, step.values))
+    other = jnp.where(step.move == EXITS, step.worth, least)
+    none = jnp.full(len(step.action), -1)
+    rows = Transition(
+        step.here, step.there, step.ports, step.values, step.action, step.reward, step.move, other,
+        after, step.mask, step.ports_mask, none,
     )  # fmt: skip
+    if not record.ports:
+        empty = jnp.zeros((len(step.action), 0))
+        rows = rows._replace(ports=empty, ports_mask=empty)
+    number = agent.step + jnp.cumsum(step.real, dtype=jnp.int32) - step.real
+    agent = _stored(program, agent, rows, step, number)
+    agent = agent._replace(
+        learned=measured(plan, agent.learned, step.reward, step.real),
+        sums=summed(agent.sums, step.reward, step.real, step.ends),
+    )
+    return _updated(program, view, agent, step.real, number), after
 
 
-def _refreshed(
-    program: Program, world: World, run: Run, brain: Brain, buffer: jax.Array, due: jax.Array
-) -> jax.Array:
-    """The buffer with some calls entered anew, if that is wanted."""
-    plan, static, _ = program
-    kind = kept(plan, static)
-    if not kind.ports:
-        return buffer
-    draws = refresh_draws(run.key, run.step, plan.refresh)
+def _entered(
+    program: Program, view: View, learned: Learned, step: Step
+) -> tuple[jax.Array, jax.Array]:
+    """Exit values of what each lane called, if any did."""
+    nothing = (jnp.zeros_like(step.values), jnp.zeros(len(step.move)))
+    if not program.shape.exits:
+        return nothing
+
+    def work() -> tuple[jax.Array, jax.Array]:
+        ports = view.ports(step.ports, step.ports_mask)
+        return enter(program, learned, learned.online, step.values, ports)
+
+    return jax.lax.cond(jnp.any(step.move == CALLS), work, lambda: nothing)
+
+
+def _stored(
+    program: Program, agent: Agent, rows: Transition, step: Step, number: jax.Array
+) -> Agent:
+    """The agent with the steps of all lanes stored."""
+    size = program.plan.buffer
+    where = number % size
+    buffer = store(program.record, agent.buffer, jnp.where(step.real, where, size), rows)
+    last = agent.last
+    if program.plan.n_step > 1:
+        buffer = link(buffer, jnp.where(step.real, last, -1), where)
+        last = jnp.where(step.ends, -1, jnp.where(step.real, where, last))
+    total = agent.step + step.real.sum(dtype=jnp.int32)
+    return agent._replace(step=total, buffer=buffer, last=last)
+
+
+def _updated(
+    program: Program, view: View, agent: Agent, real: jax.Array, number: jax.Array
+) -> Agent:
+    """The agent after the updates that are due, and with some stored calls refreshed."""
+    plan, record = program.plan, program.record
+    due = real & (number >= plan.warm_up) & (number % plan.train_every == 0)
+
+    def one(lane: jax.Array, learned: Learned) -> Learned:
+        learn = partial(_learn, program, view, agent, number[lane])
+        return jax.lax.cond(due[lane], learn, lambda same: same, learned)
+
+    learned = agent.learned
+    # A loop copies what it carries: not for a single lane.
+    if len(real) == 1:
+        learned = one(jnp.int32(0), learned)
+    else:
+        learned = jax.lax.fori_loop(0, len(real), one, learned)
+    if not record.ports:
+        return agent._replace(learned=learned)
+    key = jax.random.wrap_key_data(agent.key)
+    draws = refresh_draws(key, number[0], plan.refresh * len(due))
 
     def again(calls: Transition) -> tuple[jax.Array, jax.Array]:
-        return enter(program, world, (brain, brain.online), calls.values, calls.ports)
+        ports = view.ports(calls.ports, calls.ports_mask)
+        return enter(program, learned, learned.online, calls.values, ports)
 
-    return refreshed(kind, buffer, run.step + 1, due, draws, again)
-
-
-def _note_sizes(
-    plan: DeepSettings, static: Static, world: World, brain: Brain, out: Outcome, entered: jax.Array
-) -> Brain:
-    if plan.reward_scale == "running":
-        size = seen(brain.reward_size, out.reward, jnp.float32(1))
-        brain = brain._replace(reward_size=size)
-    if plan.value_scale == "running" and not static.flat:
-        count = jnp.where(out.move == CALLS, world.box_exits[out.box], 0).astype(jnp.float32)
-        brain = brain._replace(value_size=seen(brain.value_size, entered, count))
-    return brain
+    buffer = refreshed(record, agent.buffer, agent.step, due.any(), draws, again)
+    return agent._replace(learned=learned, buffer=buffer)
 
 
 def _learn(
-    program: Program,
-    world: World,
-    buffer: jax.Array,
-    step: jax.Array,
-    draws: jax.Array,
-    brain: Brain,
-) -> Brain:
-    plan, static, _ = program
-    rows = sample(kept(plan, static), buffer, step + 1, draws)
+    program: Program, view: View, agent: Agent, number: jax.Array, learned: Learned
+) -> Learned:
+    """One update, from a batch of stored steps."""
+    plan, shape, record = program
+    rows = places(agent.buffer, agent.step, batch_draws(agent, number, plan.batch))
+    steps, discount = chains(record, agent.buffer, rows, plan.n_step, plan.gamma)
     batch = Batch(
-        world.features[rows.here], rows.values, rows.action, rows.reward, rows.move, rows.other,
-        world.features[rows.there], rows.values_there, action_mask(static, world, rows.there),
+        view.observations(steps.here), steps.values, steps.action, steps.reward, steps.move,
+        steps.other, view.observations(steps.there), steps.values_there,
+        view.mask(steps.there, steps.mask), discount,
     )  # fmt: skip
-    return update(plan, brain, batch, step)
-
-
-def _close(
-    plan: DeepSettings, world: World, run: Run, out: Outcome, after: Place, draw: jax.Array
-) -> tuple[Place, Tally]:
-    """Go on, or begin a new episode if this one is over or cut."""
-    tally = run.tally
-    length, gain = tally.length + 1, tally.gain + out.reward
-    over, full = is_over(run.place, out), overflows(run.place, out)
-    long = jnp.bool_(False) if plan.episode_limit is None else length >= plan.episode_limit
-    ends = over | full | long
-    one = ends.astype(jnp.int32)
-    tally = Tally(
-        jnp.where(ends, 0, length),
-        jnp.where(ends, 0.0, gain),
-        tally.ended + one,
-        tally.cut + (ends & ~over),
-        tally.overflowed + full,
-        tally.recent + one,
-        tally.returns + jnp.where(ends, gain, 0.0),
-    )
-    fresh = restart(after, world, draw)
-    place = after._replace(
-        vertex=jnp.where(ends, fresh.vertex, after.vertex),
-        values=jnp.where(ends, fresh.values, after.values),
-        height=jnp.where(ends, fresh.height, after.height),
-    )
-    return place, tally
+    return update(plan, shape, learned, batch, agent.sums, number)

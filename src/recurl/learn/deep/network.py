@@ -1,15 +1,107 @@
-"""The network: Q-values of all actions from the features of a state and its exit values."""
+"""Networks: Q-values of all actions from what shows a state and from its exit values.
+
+A network is two functions, `Init` and `Apply`. Two are built in, ``"mlp"`` and ``"cnn"``; any other
+is added by `register_network` and chosen by its name.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from recurl.learn.deep.settings import DeepSettings
+from recurl.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from recurl.learn.deep.settings import DeepSettings
+
+
+class Shape(NamedTuple):
+    """Sizes of what enters and leaves a network.
+
+    Attributes:
+        observation: Shape of what shows a state: that of a Box with several dimensions, else the
+            number of features.
+        exits: Exit values: those of the widest component; 0 for a flat learner.
+        actions: Most actions of a state.
+    """
+
+    observation: tuple[int, ...]
+    exits: int
+    actions: int
+
+    @property
+    def features(self) -> int:
+        """Numbers that show a state."""
+        return math.prod(self.observation)
+
+
+Params = Any
+"""All weights of a network: any tree of arrays."""
+
+Init = Callable[["DeepSettings", Shape, jax.Array], Params]
+"""``init(settings, shape, key)`` gives first weights, drawn with a random key of jax."""
+
+Apply = Callable[["DeepSettings", Params, jax.Array, jax.Array], jax.Array]
+"""``apply(settings, params, observations, values)`` gives Q-values.
+
+Observations have shape ``[N, *shape.observation]`` and keep their type (``uint8`` for images), exit
+values ``[N, shape.exits]``; the result has shape ``[N, shape.actions]``. Exit values come scaled,
+and Q-values are in units of the network: see `DeepSettings.reward_scale`.
+"""
+
+
+class Network(NamedTuple):
+    """A network: how its weights begin, and what it computes with them."""
+
+    init: Init
+    apply: Apply
+
+
+def register_network(name: str, init: Init, apply: Apply) -> None:
+    """Add a network that learners can be given by name, as in ``DQN(env, network=name)``.
+
+    A checkpoint holds the name: register the network before a learner is loaded.
+
+    Args:
+        name: Its name; a network of this name is replaced.
+        init: Gives its first weights, see `Init`.
+        apply: Gives Q-values, see `Apply`.
+
+    Example:
+        >>> def init(settings, shape, key):
+        ...     return jax.random.normal(key, (shape.features + shape.exits, shape.actions))
+        >>> def apply(settings, weights, observations, values):
+        ...     return jnp.concatenate([observations, values], axis=-1) @ weights
+        >>> register_network("linear", init, apply)
+        >>> import recurl
+        >>> recurl.DeepRecursiveQLearning(recurl.zoo.cloud(), network="linear").learn(10)
+        <DeepRecursiveQLearning: 10 steps, ...>
+    """
+    _NETWORKS[name] = Network(init, apply)
+
+
+def network_named(name: str) -> Network:
+    """A registered network.
+
+    Raises:
+        UnknownNameError: There is none of this name.
+    """
+    if name not in _NETWORKS:
+        raise UnknownNameError("network", name, _NETWORKS)
+    return _NETWORKS[name]
+
+
+ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "tanh": jnp.tanh,
+    "relu": jax.nn.relu,
+    "elu": jax.nn.elu,
+    "silu": jax.nn.silu,
+}
 
 
 class Layer(NamedTuple):
@@ -19,8 +111,8 @@ class Layer(NamedTuple):
     biases: jax.Array
 
 
-class Params(NamedTuple):
-    """All weights of a network.
+class Mlp(NamedTuple):
+    """Weights of ``"mlp"``.
 
     Attributes:
         layers: From the input, features before exit values, to the actions.
@@ -32,54 +124,42 @@ class Params(NamedTuple):
     gate: jax.Array | None
 
 
-class Shape(NamedTuple):
-    """How large the parts of a network are.
-
-    Attributes:
-        features: Inputs that show the state.
-        exits: Inputs for exit values: those of the widest component; 0 for a flat learner.
-        actions: Most actions of a state.
-    """
-
-    features: int
-    exits: int
-    actions: int
-
-
-def sizes(plan: DeepSettings, shape: Shape) -> tuple[int, ...]:
-    """Sizes of the layers, input and output included.
-
-    Example:
-        >>> sizes(DeepSettings(), Shape(7, 18, 5))
-        (25, 128, 128, 5)
-    """
-    return (shape.features + shape.exits, *plan.hidden, shape.actions)
-
-
-def new_params(plan: DeepSettings, shape: Shape, key: jax.Array) -> Params:
-    """Weights and biases uniform in +-1/sqrt(inputs), as is usual; those of a gate in +-1."""
+def new_layers(widths: Sequence[int], key: jax.Array) -> tuple[Layer, ...]:
+    """Fully connected layers: weights and biases uniform in +-1/sqrt(inputs), as is usual."""
     layers = []
-    widths = sizes(plan, shape)
     for i, (m, n) in enumerate(pairwise(widths)):
-        bound = 1 / math.sqrt(m)
         draws = jax.random.uniform(jax.random.fold_in(key, i), (m + 1, n), minval=-1.0)
-        layers.append(Layer(bound * draws[:m], bound * draws[m]))
-    gate = None
-    if plan.gated and shape.exits:
-        own = jax.random.fold_in(key, len(layers))
-        gate = jax.random.uniform(own, (shape.features, widths[1]), minval=-1.0)
-    return Params(tuple(layers), gate)
+        draws = draws / math.sqrt(m)
+        layers.append(Layer(draws[:m], draws[m]))
+    return tuple(layers)
 
 
-def q_values(params: Params, features: jax.Array, values: jax.Array) -> jax.Array:
-    """Q-values by action, in units of the network, for exit values that are scaled already."""
-    x = _first(params, features, values)
+def new_mlp(settings: DeepSettings, shape: Shape, key: jax.Array) -> Mlp:
+    """Weights of `new_layers`, and those of a gate in +-1."""
+    return _new_mlp(settings, shape.features, shape, key)
+
+
+def _new_mlp(settings: DeepSettings, features: int, shape: Shape, key: jax.Array) -> Mlp:
+    layers = new_layers((features + shape.exits, *settings.hidden, shape.actions), key)
+    if not (settings.gated and shape.exits):
+        return Mlp(layers, None)
+    own = jax.random.fold_in(key, len(layers))
+    return Mlp(layers, jax.random.uniform(own, (features, settings.hidden[0]), minval=-1.0))
+
+
+def mlp(
+    settings: DeepSettings, params: Mlp, observations: jax.Array, values: jax.Array
+) -> jax.Array:
+    """Fully connected layers; observations are laid flat."""
+    flat = observations.reshape(len(observations), -1).astype(jnp.float32)
+    activation = ACTIVATIONS[settings.activation]
+    x = _first(params, flat, values)
     for layer in params.layers[1:]:
-        x = _affine(jnp.tanh(x), layer)
+        x = _affine(activation(x), layer)
     return x
 
 
-def _first(params: Params, features: jax.Array, values: jax.Array) -> jax.Array:
+def _first(params: Mlp, features: jax.Array, values: jax.Array) -> jax.Array:
     """The first layer, whose inputs are of two kinds."""
     layer = params.layers[0]
     if params.gate is None:
@@ -111,3 +191,61 @@ def _backwards(saved: tuple[jax.Array, jax.Array], slope: jax.Array) -> tuple[ja
 
 
 _product.defvjp(_forwards, _backwards)
+
+CHANNELS = (16, 32)
+"""Channels of the two convolutions of ``"cnn"``."""
+KERNEL, STRIDE = 3, 2
+
+
+class Cnn(NamedTuple):
+    """Weights of ``"cnn"``: its convolutions, and the layers that follow."""
+
+    convolutions: tuple[Layer, ...]
+    head: Mlp
+
+
+def new_cnn(settings: DeepSettings, shape: Shape, key: jax.Array) -> Cnn:
+    """Weights for images of shape (rows, columns) or (rows, columns, channels).
+
+    Raises:
+        ValueError: Observations are not images.
+    """
+    if len(shape.observation) not in (2, 3):
+        raise ValueError(
+            f"network 'cnn' needs observations of shape (rows, columns) or (rows, columns, "
+            f"channels), not {shape.observation}: choose network='mlp'"
+        )
+    own, key = jax.random.split(key)
+    rows, columns = shape.observation[:2]
+    depth = shape.observation[2] if len(shape.observation) == 3 else 1
+    layers = []
+    for i, channels in enumerate(CHANNELS):
+        inputs = KERNEL * KERNEL * depth
+        draws = jax.random.uniform(jax.random.fold_in(own, i), (inputs + 1, channels))
+        draws = (2.0 * draws - 1.0) / math.sqrt(inputs)
+        layers.append(Layer(draws[:inputs].reshape(KERNEL, KERNEL, depth, channels), draws[inputs]))
+        rows, columns, depth = -(-rows // STRIDE), -(-columns // STRIDE), channels
+    return Cnn(tuple(layers), _new_mlp(settings, rows * columns * depth, shape, key))
+
+
+def cnn(
+    settings: DeepSettings, params: Cnn, observations: jax.Array, values: jax.Array
+) -> jax.Array:
+    """Two convolutions with 3x3 kernels and stride 2, then the layers of `mlp`.
+
+    Bytes are divided by 255.
+    """
+    x = observations.astype(jnp.float32)
+    if observations.dtype == jnp.uint8:
+        x = x / 255.0
+    x = x[..., None] if x.ndim == 3 else x
+    activation = ACTIVATIONS[settings.activation]
+    for layer in params.convolutions:
+        x = jax.lax.conv_general_dilated(
+            x, layer.weights, (STRIDE, STRIDE), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        x = activation(x + layer.biases)
+    return mlp(settings, params.head, x, values)
+
+
+_NETWORKS = {"mlp": Network(new_mlp, mlp), "cnn": Network(new_cnn, cnn)}

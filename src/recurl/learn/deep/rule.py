@@ -2,10 +2,14 @@
 
 With Q the network that is trained and Q- its copy, a stored step (s, v, a, r, s', v') has target
 
-- the step entered a box: ``r + m + max Q-(s', v', .)``, where v' holds what each return port was
-  worth to the caller by Q when the step was made, less its minimum m;
-- it left through exit k: ``r + v[k]``;
-- otherwise: ``r + max Q-(s', v, .)``.
+- the step entered a box: ``r + g (m + max Q-(s', v', .))``, where v' holds what each return port
+  was worth to the caller by Q when the step was made, less its minimum m;
+- it left through exit k: ``r + g v[k]``;
+- otherwise: ``r + g max Q-(s', v, .)``.
+
+g is the discount gamma. With g = 1 a constant added to all exit values adds to all values, so that
+the minimum may be taken off. With g < 1 it would be discounted on the way: then v' is kept as it
+is, and m is 0.
 """
 
 from __future__ import annotations
@@ -16,8 +20,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from recurl.learn.deep.network import Params, Shape, new_params, q_values
-from recurl.learn.deep.settings import DeepSettings, Scale
+from recurl.learn.deep.network import Params, Shape, network_named
+from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.schedules import CONSTANT, LINEAR, Schedule
 from recurl.model.tables import CALLS, EXITS
 
@@ -25,14 +29,14 @@ ADAM = optax.scale_by_adam()
 
 
 class Sizes(NamedTuple):
-    """Running sizes: how many numbers were seen, and the sum of their squares."""
+    """Sizes of rewards: how many there were, and the sum of their squares."""
 
     number: jax.Array
     squares: jax.Array
 
 
-class Brain(NamedTuple):
-    """All that is learned.
+class Learned(NamedTuple):
+    """Everything that is learned.
 
     Attributes:
         online: Weights that are trained.
@@ -41,8 +45,7 @@ class Brain(NamedTuple):
         adam: State of the optimiser.
         updates: Updates so far.
         loss: Loss of the latest update.
-        value_size: Sizes of the exit values that calls were entered with.
-        reward_size: Sizes of the rewards.
+        rewards: Sizes of the rewards of the warm-up.
     """
 
     online: Params
@@ -51,36 +54,73 @@ class Brain(NamedTuple):
     adam: Any
     updates: jax.Array
     loss: jax.Array
-    value_size: Sizes
-    reward_size: Sizes
+    rewards: Sizes
 
     @property
-    def settled(self) -> Params:
+    def policy(self) -> Params:
         """Weights of the greedy policy: the average, or those that are trained."""
         return self.online if self.average is None else self.average
 
 
-class Batch(NamedTuple):
-    """Sampled steps as the network sees them; see `Transition`."""
+class Sums(NamedTuple):
+    """Sums of rewards over parts of episodes.
 
-    features: jax.Array
+    Attributes:
+        sum: Reward of each lane's episode so far. ``[N]``
+        least: The least that it was before. ``[N]``
+        most: The most that it was before. ``[N]``
+        lowest: The smallest sum over any part of any episode, at most 0.
+        highest: The largest, at least 0.
+    """
+
+    sum: jax.Array
+    least: jax.Array
+    most: jax.Array
+    lowest: jax.Array
+    highest: jax.Array
+
+
+def new_sums(lanes: int) -> Sums:
+    """Sums before the first step."""
+    none, zero = jnp.zeros(lanes), jnp.float32(0)
+    return Sums(none, none, none, zero, zero)
+
+
+def summed(sums: Sums, rewards: jax.Array, real: jax.Array, ends: jax.Array) -> Sums:
+    """Sums after a step of every lane."""
+    total = sums.sum + jnp.where(real, rewards, 0.0)
+    lowest = jnp.minimum(sums.lowest, (total - sums.most).min())
+    highest = jnp.maximum(sums.highest, (total - sums.least).max())
+    least, most = jnp.minimum(sums.least, total), jnp.maximum(sums.most, total)
+    goes_on = jnp.where(ends, 0.0, 1.0)
+    return Sums(goes_on * total, goes_on * least, goes_on * most, lowest, highest)
+
+
+class Batch(NamedTuple):
+    """Sampled steps as the network sees them; see `Transition`.
+
+    Attributes:
+        discount: Factor of what follows the reward.
+    """
+
+    observations: jax.Array
     values: jax.Array
     action: jax.Array
     reward: jax.Array
     move: jax.Array
     other: jax.Array
-    features_there: jax.Array
+    observations_there: jax.Array
     values_there: jax.Array
     mask: jax.Array
+    discount: jax.Array
 
 
-def new_brain(plan: DeepSettings, shape: Shape, key: jax.Array) -> Brain:
+def new_learned(plan: DeepSettings, shape: Shape, key: jax.Array) -> Learned:
     """A network that knows nothing."""
-    params = new_params(plan, shape, key)
-    # Numbers as of one that was seen, so that a scale is never without a size.
-    unit = Sizes(jnp.float32(1), jnp.float32(1))
-    zero, average = jnp.int32(0), params if plan.averaging else None
-    return Brain(params, params, average, ADAM.init(params), zero, jnp.float32(0), unit, unit)
+    params = network_named(plan.network).init(plan, shape, key)
+    zero, none = jnp.int32(0), jnp.float32(0)
+    average = params if plan.averaging else None
+    return Learned(params, params, average, ADAM.init(params), zero, none, Sizes(none, none))
 
 
 def scheduled(schedule: Schedule, step: jax.Array) -> jax.Array:
@@ -93,88 +133,142 @@ def scheduled(schedule: Schedule, step: jax.Array) -> jax.Array:
     return schedule.last + (schedule.first - schedule.last) * 2.0 ** (-step / schedule.scale)
 
 
-def factor(scale: Scale, size: Sizes) -> jax.Array:
-    """A scale as a number: the given one, or one over the running root mean square."""
-    if scale == "running":
-        return jnp.sqrt(size.number / size.squares)
-    return jnp.float32(scale)
+def unit(plan: DeepSettings, learned: Learned) -> jax.Array:
+    """Factor from rewards to units of the network."""
+    if plan.reward_scale != "warm_up":
+        return jnp.float32(plan.reward_scale)
+    number, squares = learned.rewards
+    return jnp.where(squares > 0, jnp.sqrt(number / jnp.where(squares > 0, squares, 1.0)), 1.0)
 
 
-def seen(size: Sizes, numbers: jax.Array, count: jax.Array) -> Sizes:
-    """Sizes after some more numbers; those that do not count are 0."""
-    return Sizes(size.number + count, size.squares + jnp.sum(numbers**2))
+def measured(plan: DeepSettings, learned: Learned, rewards: jax.Array, real: jax.Array) -> Learned:
+    """Note sizes of rewards, until the first update; longer if all of them were 0."""
+    if plan.reward_scale != "warm_up":
+        return learned
+    sizes = learned.rewards
+    counts = real & ((learned.updates == 0) | (sizes.squares == 0))
+    squares = jnp.where(counts, rewards, 0.0) ** 2
+    new = Sizes(sizes.number + counts.sum(), sizes.squares + squares.sum())
+    return learned._replace(rewards=new)
 
 
 def predict(
-    plan: DeepSettings, brain: Brain, params: Params, features: jax.Array, values: jax.Array
+    plan: DeepSettings,
+    shape: Shape,
+    learned: Learned,
+    params: Params,
+    observations: jax.Array,
+    values: jax.Array,
 ) -> jax.Array:
-    """Q-values by action, in units of the rewards."""
-    unit = factor(plan.reward_scale, brain.reward_size)
-    scale = factor(plan.value_scale, brain.value_size)
-    return q_values(params, features, scale * values) / unit
+    """Q-values by action, in units of the rewards, for any number of leading dimensions."""
+    size = unit(plan, learned)
+    lead = observations.shape[:-1]
+    seen = observations.reshape(-1, *shape.observation)
+    inputs = (plan.value_scale * size * values).reshape(len(seen), shape.exits)
+    q = network_named(plan.network).apply(plan, params, seen, inputs)
+    return q.reshape(*lead, shape.actions) / size
 
 
 def best(q: jax.Array, mask: jax.Array) -> jax.Array:
-    """Greatest value among the actions that there are."""
+    """Greatest value among the actions that exist."""
     return jnp.where(mask, q, -jnp.inf).max(axis=-1)
 
 
 def greedy(q: jax.Array, mask: jax.Array) -> jax.Array:
-    """First action of greatest value among those that there are."""
+    """First action of greatest value among those that exist."""
     return jnp.where(mask, q, -jnp.inf).argmax(axis=-1)
 
 
-def targets(move: jax.Array, reward: jax.Array, ahead: jax.Array, other: jax.Array) -> jax.Array:
+def targets(
+    move: jax.Array, reward: jax.Array, ahead: jax.Array, other: jax.Array, discount: jax.Array
+) -> jax.Array:
     """The three cases; ``other`` is m for a call and v[k] for an exit.
 
     Example:
-        >>> targets(jnp.array([0, 1, 2]), jnp.ones(3), jnp.full(3, 10.0), jnp.full(3, 5.0)).tolist()
-        [11.0, 16.0, 6.0]
+        >>> three = jnp.array([0, 1, 2]), jnp.ones(3), jnp.full(3, 10.0), jnp.full(3, 4.0)
+        >>> targets(*three, jnp.ones(3)).tolist(), targets(*three, jnp.full(3, 0.5)).tolist()
+        ([11.0, 15.0, 5.0], [6.0, 8.0, 3.0])
     """
     on = jnp.where(move == EXITS, 0.0, ahead)
-    return reward + on + jnp.where((move == CALLS) | (move == EXITS), other, 0.0)
+    return reward + discount * (on + jnp.where((move == CALLS) | (move == EXITS), other, 0.0))
 
 
-def normalised(hopes: jax.Array, exits: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Exit values relative to their minimum, and the minimum; exits that do not exist are 0."""
+def exit_values(
+    plan: DeepSettings, hopes: jax.Array, exits: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Exit values of a call, and the minimum that was taken off; exits that do not exist are 0.
+
+    Args:
+        plan: The settings.
+        hopes: What the return ports are worth to the caller.
+        exits: Which of them exist.
+    """
     least = jnp.where(exits, hopes, jnp.inf).min(axis=-1)
+    # With a discount values are not shifted; without an exit there is nothing to shift.
+    least = jnp.where(jnp.isfinite(least) & (plan.gamma == 1.0), least, 0.0)
     return jnp.where(exits, hopes - least[..., None], 0.0), least
 
 
-def update(plan: DeepSettings, brain: Brain, batch: Batch, step: jax.Array) -> Brain:
+MARGIN = 2.0
+"""How far targets may go beyond the sums of rewards that were seen, as a factor."""
+
+
+def attainable(sums: Sums, values: jax.Array, goal: jax.Array) -> jax.Array:
+    """Targets cut off at what parts of episodes were worth, and what their exits are worth."""
+    above = values.max(axis=-1, initial=0.0)
+    return jnp.clip(goal, MARGIN * sums.lowest, MARGIN * sums.highest + above)
+
+
+def update(
+    plan: DeepSettings, shape: Shape, learned: Learned, batch: Batch, sums: Sums, step: jax.Array
+) -> Learned:
     """One step of Adam on the mean squared distance to the targets."""
-    there = predict(plan, brain, brain.target, batch.features_there, batch.values_there)
-    goal = targets(batch.move, batch.reward, best(there, batch.mask), batch.other)
-    unit = factor(plan.reward_scale, brain.reward_size)
+    ahead = _ahead(plan, shape, learned, batch)
+    goal = targets(batch.move, batch.reward, ahead, batch.other, batch.discount)
+    if plan.clip_targets and plan.gamma == 1.0:
+        goal = attainable(sums, batch.values, goal)
+    size = unit(plan, learned)
 
     def loss(params: Params) -> jax.Array:
-        q = predict(plan, brain, params, batch.features, batch.values)
+        q = predict(plan, shape, learned, params, batch.observations, batch.values)
         chosen = jnp.take_along_axis(q, batch.action[:, None], axis=1)[:, 0]
-        return jnp.mean((unit * (chosen - goal)) ** 2)
+        return jnp.mean((size * (chosen - goal)) ** 2)
 
-    value, slope = jax.value_and_grad(loss)(brain.online)
-    steps, adam = ADAM.update(slope, brain.adam)
+    value, slope = jax.value_and_grad(loss)(learned.online)
+    steps, adam = ADAM.update(slope, learned.adam)
     rate = scheduled(plan.learning_rate, step)
-    online = jax.tree.map(lambda p, s: p - rate * s, brain.online, steps)
-    return _after(plan, brain, online, adam, value)
+    online = jax.tree.map(lambda p, s: p - rate * s, learned.online, steps)
+    return _after(plan, learned, online, adam, value)
 
 
-def _after(plan: DeepSettings, brain: Brain, online: Params, adam: Any, loss: jax.Array) -> Brain:
-    updates = brain.updates + 1
+def _ahead(plan: DeepSettings, shape: Shape, learned: Learned, batch: Batch) -> jax.Array:
+    """What the next states are worth, by the target network."""
+    there = (batch.observations_there, batch.values_there)
+    q = predict(plan, shape, learned, learned.target, *there)
+    if not plan.double:
+        return best(q, batch.mask)
+    own = predict(plan, shape, learned, learned.online, *there)
+    return jnp.take_along_axis(q, greedy(own, batch.mask)[:, None], axis=1)[:, 0]
+
+
+def _after(
+    plan: DeepSettings, learned: Learned, online: Params, adam: Any, loss: jax.Array
+) -> Learned:
+    updates = learned.updates + 1
     copies = updates % plan.target_every == 0
-    target = jax.tree.map(lambda new, old: jnp.where(copies, new, old), online, brain.target)
+    target = jax.tree.map(lambda new, old: jnp.where(copies, new, old), online, learned.target)
     average = None
     if plan.averaging:
         # Early on a shorter memory, so that the first weights do not linger.
         decay = jnp.minimum(plan.averaging, updates / (updates + 10.0))
-        average = jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, brain.average, online)
-    return brain._replace(
+        average = jax.tree.map(lambda a, p: decay * a + (1 - decay) * p, learned.average, online)
+    return learned._replace(
         online=online, target=target, average=average, adam=adam, updates=updates, loss=loss
     )
 
 
 @jax.jit
-def health(brain: Brain) -> jax.Array:
+def health(learned: Learned) -> jax.Array:
     """The loss; nan if the weights are no longer finite, which the next loss would tell."""
-    fine = jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(brain.online)])
-    return jnp.where(fine.all(), brain.loss, jnp.nan)
+    fine = jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(learned.online)])
+    return jnp.where(fine.all(), learned.loss, jnp.nan)

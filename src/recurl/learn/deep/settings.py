@@ -1,4 +1,4 @@
-"""What a deep learner is told: its settings as data, and the presets that name some of them."""
+"""Settings of the deep learners as data, and the presets that name some of them."""
 
 from __future__ import annotations
 
@@ -11,59 +11,78 @@ from recurl.errors import UnknownNameError
 from recurl.learn.schedules import POWER, Schedule, constant, exponential, linear
 from recurl.learn.settings import chosen_settings, demand, demand_whole
 
-Scale = float | Literal["running"]
-"""A factor, or ``"running"``: one over the root mean square of what was seen so far."""
+Scale = float | Literal["warm_up"]
+"""A factor, or ``"warm_up"``: one over the root mean square of the rewards of the warm-up."""
 
 OBSERVATIONS = ("categories", "features", "onehot")
+ACTIVATION_NAMES = ("elu", "relu", "silu", "tanh")
 
 
 class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that a deep run depends on, beside the model or environment.
 
-    The defaults are the paper's.
+    The defaults here are those of the preset ``"paper"``.
 
     Attributes:
-        learning_rate: Schedule of Adam's step size.
-        exploration: Schedule of the probability to take any action.
+        learning_rate: Step size of Adam: a number, or a schedule of steps (`recurl.schedules`).
+        exploration: Probability to take any action instead of the best: a number or a schedule.
+        gamma: Discount per step, in (0, 1]. Below 1 exit values are not shifted by their minimum.
+        network: The network by name: ``"mlp"`` (fully connected), ``"cnn"`` (two convolutions
+            before that, for images) or one added by `recurl.register_network`.
         hidden: Sizes of the hidden layers.
+        activation: Activation of the hidden layers: ``"tanh"``, ``"relu"``, ``"elu"``, ``"silu"``.
+        gated: Whether the state turns exit values up and down where they enter the network: the
+            first layer is activation(A s + b + (1 + tanh(G s)) * B v).
         batch: Stored steps that an update learns from.
         buffer: Steps that are stored.
         warm_up: Steps before the first update.
         train_every: Steps between updates.
         target_every: Updates between copies of the online network to the target network.
-        refresh: Stored calls that are entered anew with each update: the exit values with which
-            they go on are computed again, by the network of now.
+        double: Whether targets take the value of the action that the online network prefers.
+        clip_targets: Whether targets are cut off at twice the largest and the smallest sum of
+            rewards that any part of an episode had so far; only without a discount.
+        n_step: Most steps whose rewards are summed before a target looks ahead. Only ordinary
+            steps are summed: a call or an exit ends the sum.
+        refresh: Stored calls whose exit values are computed again with each update, so that old
+            steps lead on to what their return ports are worth now.
         averaging: Decay per update of the average of weights that the greedy policy uses; 0 uses
             the weights themselves.
         observation: How the network sees the vertices of a model: their ``"features"``, the
             ``"categories"`` of these (each distinct value of a feature is an input of its own),
             or ``"onehot"``. An environment is seen by what it observes.
-        gated: Whether the state turns exit values up and down where they enter the network.
-        value_scale: Factor of exit values at the input, or ``"running"``.
-        reward_scale: Factor of rewards, and so of what the network learns, or ``"running"``.
-        max_exits: Most exits of anything called in an environment; a model knows its own.
+        reward_scale: Factor of rewards, and so the unit of the network, or ``"warm_up"``.
+        value_scale: Factor of exit values at the input, in units of the network.
+        max_exits: Most exits of anything called in an environment. Models, and environments made
+            from models, know it.
         episode_limit: Steps after which an episode is cut, or None.
         stack_limit: Pending calls beyond which an episode in a model is cut.
-        seed: Seed of all randomness.
-        evaluate_every: Test the greedy policy after so many steps; 0 for never.
+        seed: Seed of all randomness; the same seed gives the same run to the bit.
+        evaluate_every: Test the greedy policy after this number of steps, into ``curve``; 0 for
+            never.
         evaluate_episodes: Episodes of a test.
         evaluate_limit: Steps after which a test episode is cut.
     """
 
     learning_rate: Schedule = constant(0.0005)
     exploration: Schedule = linear(1.0, 0.1, 30_000)
+    gamma: float = 1.0
+    network: str = "mlp"
     hidden: tuple[int, ...] = (128, 128)
+    activation: str = "tanh"
+    gated: bool = False
     batch: int = 256
     buffer: int = 20_000
     warm_up: int = 1_000
     train_every: int = 1
     target_every: int = 500
+    double: bool = False
+    clip_targets: bool = False
+    n_step: int = 1
     refresh: int = 0
     averaging: float = 0.0
     observation: str = "features"
-    gated: bool = False
-    value_scale: Scale = 1.0
     reward_scale: Scale = 1.0
+    value_scale: float = 1.0
     max_exits: int | None = None
     episode_limit: int | None = None
     stack_limit: int = 1_000
@@ -73,19 +92,22 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     evaluate_limit: int = 100
 
     def __post_init__(self) -> None:
-        if self.observation not in OBSERVATIONS:
-            raise UnknownNameError("observation", self.observation, OBSERVATIONS)
+        for name, known in (("observation", OBSERVATIONS), ("activation", ACTIVATION_NAMES)):
+            if getattr(self, name) not in known:
+                raise UnknownNameError(name, getattr(self, name), known)
         demand_whole(self, 1, "batch", "buffer", "train_every", "target_every", "stack_limit")
         demand_whole(self, 1, "evaluate_episodes", "evaluate_limit", "episode_limit", "max_exits")
+        demand_whole(self, 1, "n_step")
         demand_whole(self, 0, "warm_up", "refresh", "seed", "evaluate_every")
+        demand(0 < self.gamma <= 1, "gamma", "in (0, 1]", self.gamma)
         demand(0 <= self.averaging < 1, "averaging", "in [0, 1)", self.averaging)
         demand(all(n >= 1 for n in self.hidden), "hidden", "positive sizes", self.hidden)
         layers = bool(self.hidden) or not self.gated
         demand(layers, "gated", "False where there is no hidden layer", self.gated)
-        for name in ("value_scale", "reward_scale"):
-            value = getattr(self, name)
-            number = isinstance(value, int | float) and 0 < value < math.inf
-            demand(value == "running" or number, name, "positive and finite, or 'running'", value)
+        fits = _is_factor(self.value_scale)
+        demand(fits, "value_scale", "positive and finite", self.value_scale)
+        fits = self.reward_scale == "warm_up" or _is_factor(self.reward_scale)
+        demand(fits, "reward_scale", "positive and finite, or 'warm_up'", self.reward_scale)
         for name in ("learning_rate", "exploration"):
             fits = getattr(self, name).code != POWER
             demand(fits, name, "a schedule of steps, not of visits", getattr(self, name))
@@ -101,12 +123,17 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return msgspec.structs.replace(self, seed=0)
 
 
+def _is_factor(value: object) -> bool:
+    return isinstance(value, int | float) and 0 < value < math.inf
+
+
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "swift": {
         "observation": "categories",
         "gated": True,
-        "value_scale": 0.1,
+        "reward_scale": "warm_up",
+        "value_scale": 0.25,
         "learning_rate": linear(0.002, 0.00005, 80_000),
         "exploration": exponential(1.0, half_life=12_000, last=0.15),
         "averaging": 0.9995,
@@ -114,6 +141,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "buffer": 60_000,
         "target_every": 200,
         "refresh": 4,
+        "clip_targets": True,
+        "evaluate_limit": 1_000,
     },
 }
 """Settings by name; docs/deep.md has what they were measured to do."""

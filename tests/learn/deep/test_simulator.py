@@ -11,31 +11,35 @@ import pytest
 
 import recurl
 from recurl.learn.deep.encoding import vertex_rows
-from recurl.learn.deep.world import (
-    World,
+from recurl.learn.deep.extract import greedy_policy
+from recurl.learn.deep.model_engine import DeepModelEngine
+from recurl.learn.deep.settings import DeepSettings
+from recurl.learn.deep.simulator import (
+    ModelArrays,
     action_mask,
     begin,
     follow,
     is_over,
+    model_arrays,
+    model_sizes,
     outcome,
     overflows,
     restart,
     return_ports,
-    static_of,
-    world_of,
+    top,
 )
 from recurl.model.tables import EXITS
 
 MODELS = [recurl.zoo.cloud(), recurl.zoo.spelunking(), recurl.zoo.gambler()]
 
 
-def world(model: recurl.RMDP) -> World:
-    return world_of(model.tables, vertex_rows(model, "features"))
+def world(model: recurl.RMDP) -> ModelArrays:
+    return model_arrays(model.tables, vertex_rows(model, "features"))
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_outcomes_have_the_probabilities_of_the_model(model: recurl.RMDP) -> None:
-    t, static = model.tables, static_of(model.tables, flat=False)
+    t, static = model.tables, model_sizes(model.tables, flat=False)
     widest = int(np.diff(t.transition_start).argmax())
     vertex = int(t.action_vertex[widest])
     action = widest - int(t.action_start[vertex])
@@ -55,7 +59,7 @@ def test_outcomes_have_the_probabilities_of_the_model(model: recurl.RMDP) -> Non
 
 def test_a_run_follows_calls_and_returns() -> None:
     model = recurl.zoo.cloud()
-    t, static, w = model.tables, static_of(model.tables, flat=False), world(model)
+    t, static, w = model.tables, model_sizes(model.tables, flat=False), world(model)
     place = begin(static, w, jnp.float32(0.5), 2)
     divide = outcome(static, w, place.vertex, jnp.int32(1), jnp.float32(0.5))
     inside = follow(w, place, divide, jnp.array([4.0, 0.0]))
@@ -68,7 +72,7 @@ def test_a_run_follows_calls_and_returns() -> None:
     assert not bool(overflows(inside, again))
     leaves = outcome(static, w, deeper.vertex, jnp.int32(1), jnp.float32(0.9))
     assert int(leaves.move) == EXITS
-    back = follow(w, deeper, leaves, jnp.zeros(2))
+    back = follow(w, deeper, leaves, top(deeper)[1])
     assert model.vertex_name(int(back.vertex)) == "S.b5.u4"
     assert (int(back.height), back.values.tolist()) == (1, [4, 0])
     assert not bool(is_over(back, leaves))
@@ -81,22 +85,47 @@ def test_a_run_follows_calls_and_returns() -> None:
 
 def test_starts_are_drawn_and_masks_tell_of_actions() -> None:
     model = recurl.zoo.palindrome()
-    t, static, w = model.tables, static_of(model.tables, flat=False), world(model)
+    t, static, w = model.tables, model_sizes(model.tables, flat=False), world(model)
     place = restart(begin(static, w, jnp.float32(0.0), 1), w, jnp.float32(0.0))
     found = [int(restart(place, w, jnp.float32(draw)).vertex) for draw in (np.arange(9) + 0.5) / 9]
     assert found == t.starts.tolist()
     cloud = recurl.zoo.cloud()
     one, two = cloud.find("T.b1.u4"), cloud.find("T.u1")
-    small = static_of(cloud.tables, flat=False)
+    small = model_sizes(cloud.tables, flat=False)
     masks = action_mask(small, world(cloud), jnp.array([one, two]))
     assert masks.tolist() == [[True, False], [True, True]]
 
 
 def test_return_ports_are_as_wide_as_the_widest_component() -> None:
     model = recurl.zoo.cloud()
-    t, static = model.tables, static_of(model.tables, flat=False)
+    t, static = model.tables, model_sizes(model.tables, flat=False)
     box = int(t.vertex_box[model.find("T.b1.u4")])
     ports, there = return_ports(static, world(model), jnp.int32(box))
     assert there.tolist() == [True, False]
     assert int(ports[0]) == model.find("T.b1.u4")
-    assert static_of(t, flat=True).exits == 0
+    assert model_sizes(t, flat=True).exits == 0
+
+
+def test_many_episodes_have_the_mean_and_length_of_the_policy() -> None:
+    settings = DeepSettings(hidden=(8,), batch=8, warm_up=20, evaluate_every=0)
+    engine = DeepModelEngine(recurl.zoo.cloud(), settings, flat=False)
+    engine.advance(200)
+    exact = recurl.evaluate(greedy_policy(engine))
+    returns, lengths, cut = engine.test(20_000, 10_000, 3)
+    error = returns.std() / np.sqrt(len(returns))
+    assert abs(returns.mean() - exact.value) < 4 * error + 1e-6
+    assert abs(lengths.mean() - exact.steps) < 4 * lengths.std() / np.sqrt(len(lengths)) + 1e-6
+    assert not cut.any()
+
+
+def test_episodes_are_cut_at_the_limit_and_by_a_full_stack() -> None:
+    model = recurl.zoo.countdown(p=0.01)
+    settings = DeepSettings(hidden=(4,), batch=4, evaluate_every=0, stack_limit=5)
+    engine = DeepModelEngine(model, settings, flat=False)
+    _, lengths, cut = engine.test(500, 1000, 0)
+    # The sixth call does not fit, and 0.99^6 of the episodes get so far.
+    assert abs(cut.mean() - 0.99**6) < 0.03
+    assert set(lengths[cut].tolist()) == {6}
+    _, lengths, cut = engine.test(500, 3, 0)
+    assert set(lengths[cut].tolist()) == {3}
+    assert abs(cut.mean() - 0.99**3) < 0.03

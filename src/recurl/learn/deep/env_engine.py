@@ -1,18 +1,23 @@
-"""A deep learner's work on an environment, or on several side by side."""
+"""A deep learner's work on an environment, or on several side by side.
+
+The environment steps here; everything that follows a step is one compiled program.
+"""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 
-from recurl.env.observation import View, exits_view
+from recurl.env.observation import View as ExitsView
+from recurl.env.observation import exits_view
 from recurl.env.protocol import (
     NO_CALL,
     SILENT,
@@ -23,24 +28,31 @@ from recurl.env.protocol import (
     not_announced,
 )
 from recurl.errors import ProtocolError
-from recurl.learn.deep.encoding import flattener, known_exits
-from recurl.learn.deep.engine import Vector, check_loss
-from recurl.learn.deep.foreign_loop import (
-    Mind,
-    first_actions,
-    kept,
-    new_mind,
-    policy_action,
-    policy_values,
-    take_in,
+from recurl.learn.deep.encoding import known_exits, observation_encoder
+from recurl.learn.deep.engine import (
+    DeepEngine,
+    Vector,
+    as_arrays,
+    check_actions,
+    check_loss,
+    from_arrays,
+    mean_return,
 )
 from recurl.learn.deep.lanes import Look, Moment, lanes_of
+from recurl.learn.deep.loop import (
+    Agent,
+    Program,
+    Step,
+    choose,
+    enter,
+    learn_from,
+    new_agent,
+    step_draws,
+)
 from recurl.learn.deep.network import Shape
-from recurl.learn.deep.replay import steps_of
-from recurl.learn.deep.rule import health
+from recurl.learn.deep.replay import Part, Record, cut, width
+from recurl.learn.deep.rule import Learned, greedy, health, predict
 from recurl.learn.deep.settings import DeepSettings
-from recurl.learn.deep.sheet import Seen, blank
-from recurl.learn.deep.trees import as_arrays, from_arrays
 from recurl.learn.greedy_episodes import another, play
 from recurl.model.tables import CALLS, EXITS, STEP
 
@@ -48,12 +60,132 @@ if TYPE_CHECKING:
     from recurl.model.tables import Floats
 
 
-class DeepForeignEngine:
+class Seen(NamedTuple):
+    """What the lanes saw of a step, a row per lane; the first part as in `Step`.
+
+    Attributes:
+        next: What shows the state from which the lane goes on: another episode's, if one began.
+        next_mask: Actions that exist there.
+    """
+
+    here: Any
+    there: Any
+    ports: Any
+    next: Any
+    values: Any
+    action: Any
+    reward: Any
+    move: Any
+    worth: Any
+    mask: Any
+    popped: Any
+    ports_mask: Any
+    real: Any
+    ends: Any
+    next_mask: Any
+
+
+SHOWN = 4
+"""How many fields of `Seen` show something."""
+
+_TYPES = {
+    "action": jnp.int32, "move": jnp.uint8, "mask": jnp.bool_, "ports_mask": jnp.bool_,
+    "real": jnp.bool_, "ends": jnp.bool_, "next_mask": jnp.bool_,
+}  # fmt: skip
+
+Sheets = tuple[Any, Any]
+"""What was seen as two tables, of what is shown and of other numbers."""
+
+
+def _shapes(shape: Shape) -> tuple[list[Part], list[Part]]:
+    features, exits, actions = shape.features, shape.exits, shape.actions
+    values: Part = (exits,)
+    masks: Part = (actions,)
+    shown: list[Part] = [(features,), (features,), (exits, features), (features,)]
+    numbers = [values, (), (), (), (), masks, values, (exits, actions), (), (), masks]
+    return shown, numbers
+
+
+def blank(shape: Shape, lanes: int, dtype: str) -> tuple[Sheets, Seen]:
+    """Empty sheets, and views of their parts to write to.
+
+    Example:
+        >>> sheets, seen = blank(Shape((2,), 1, 3), lanes=1, dtype="float32")
+        >>> seen.there[0] = 5, 7
+        >>> np.flatnonzero(sheets[0][0]).tolist(), seen.ports_mask.shape
+        ([2, 3], (1, 1, 3))
+    """
+    shown, numbers = _shapes(shape)
+    one = np.zeros((lanes, width(shown)), dtype)
+    two = np.zeros((lanes, width(numbers)), np.float32)
+    return (one, two), Seen(*cut(one, shown), *cut(two, numbers))
+
+
+def read(shape: Shape, sheets: Sheets) -> Seen:
+    """The parts of sheets on the device, in their own types."""
+    shown, numbers = _shapes(shape)
+    one, two = map(jnp.asarray, sheets)
+    seen = Seen(*cut(one, shown), *cut(two, numbers))
+    return seen._replace(**{name: getattr(seen, name).astype(t) for name, t in _TYPES.items()})
+
+
+class ObservationView:
+    """How the network sees an environment: by its observations."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+
+    def observations(self, shown: jax.Array) -> jax.Array:
+        """The same."""
+        return shown
+
+    def mask(self, shown: jax.Array, mask: jax.Array) -> jax.Array:
+        """What the environment said."""
+        return mask
+
+    def ports(self, shown: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Announced observations."""
+        lead = mask.shape[:-2]
+        return shown.reshape(*lead, self._shape.exits, self._shape.features), mask
+
+
+@partial(jax.jit, static_argnums=(0, 2))
+def _new_agent(program: Program, seed: jax.Array, lanes: int) -> Agent:
+    return new_agent(program, seed, lanes)
+
+
+@partial(jax.jit, static_argnums=0)
+def first_actions(
+    program: Program, agent: Agent, observations: jax.Array, values: jax.Array, mask: jax.Array
+) -> jax.Array:
+    """Actions with which lanes begin."""
+    return choose(program, agent, observations, values, mask, step_draws(agent, len(mask))[:2])
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def take_in(program: Program, agent: Agent, sheets: Sheets) -> tuple[Agent, jax.Array]:
+    """Store what was seen, learn, and choose the next actions.
+
+    Returns:
+        The agent, and what the host needs of each lane: the next action, the loss, and the exit
+        values in which it goes on.
+    """
+    seen = read(program.shape, sheets)
+    step = Step(**{name: getattr(seen, name) for name in Step._fields})
+    agent, after = learn_from(program, ObservationView(program.shape), agent, step)
+    values = jnp.where(seen.ends[:, None], 0.0, after)
+    draws = step_draws(agent, len(seen.ends))[:2]
+    actions = choose(program, agent, seen.next, values, seen.next_mask, draws)
+    loss = jnp.broadcast_to(agent.learned.loss, actions.shape)
+    return agent, jnp.column_stack([actions.astype(jnp.float32), loss, values])
+
+
+class DeepEnvEngine(DeepEngine):
     """A deep learner's work on an environment.
 
     Args:
         env: An environment, or a vector environment, whose actions are `Discrete`.
-        settings: What the learner was told.
+        settings: The settings of the learner.
         flat: Take calls and returns for ordinary steps.
         evaluation_env: A second environment for tests; made from ``env.spec`` if it is None.
     """
@@ -62,18 +194,20 @@ class DeepForeignEngine:
         self, env: Any, settings: DeepSettings, flat: bool, *, evaluation_env: Any = None
     ) -> None:
         self.env, self.settings, self.flat = env, settings, flat
-        self.view: View | None = None if flat else exits_view(env)
-        self._evaluation_env = evaluation_env
+        self.view: ExitsView | None = None if flat else exits_view(env)
+        self.evaluation_env = evaluation_env
         self.lanes = lanes_of(env, settings.episode_limit)
         if not isinstance(self.lanes.action_space, spaces.Discrete):
             raise ProtocolError(f"Q-values need Discrete actions, not {self.lanes.action_space}")
         self._first_number = int(self.lanes.action_space.start)
-        size, self._flatten = flattener(self.lanes.observation_space)
+        observation, dtype, self._encode = observation_encoder(self.lanes.observation_space)
         exits = 0 if flat else settings.max_exits or known_exits(env) or 1
-        self.shape = Shape(size, exits, int(self.lanes.action_space.n))
-        self._setting = (settings.plan, self.shape)
-        self.mind: Mind = new_mind(self._setting, jnp.uint32(settings.seed))
-        # Masks that leave actions out, by observation: calls tell of exits without them.
+        self.shape = shape = Shape(observation, exits, int(self.lanes.action_space.n))
+        ports = exits * shape.features if settings.refresh else 0
+        record = Record(shape.features, ports, dtype, exits, shape.actions)
+        self.program = Program(settings.plan, shape, record)
+        self.agent = _new_agent(self.program, jnp.uint32(settings.seed), self.lanes.count)
+        # Masks that leave actions out, by observation: calls announce exits without them.
         self._masks: dict[bytes, np.ndarray] = {}
         self.episodes = self.cut = self.overflowed = 0
         self._ended, self._returns = 0, 0.0
@@ -97,16 +231,6 @@ class DeepForeignEngine:
         """Loss of the latest update."""
         return self._loss
 
-    @property
-    def n_contexts(self) -> int:
-        """A network keeps no contexts."""
-        return 0
-
-    @property
-    def start(self) -> Vector:
-        """Context in which an episode begins."""
-        return (0.0,) * self.shape.exits
-
     def advance(self, steps: int) -> None:
         """Take steps, learning; with several lanes, up to one less than their number more.
 
@@ -114,7 +238,7 @@ class DeepForeignEngine:
             LimitError: The loss is not finite; what is learned stays as it was before.
             ProtocolError: The environment does not keep the recursive protocol.
         """
-        good = jax.tree.map(jnp.copy, self.mind)
+        good = jax.tree.map(jnp.copy, self.agent)
         end = self.steps + steps
         try:
             self._take_steps(end)
@@ -122,7 +246,7 @@ class DeepForeignEngine:
             # Where the environment stands is not known: the next step begins episodes.
             self._seen = None
             raise ProtocolError(f"step {self.steps}: {error}") from None
-        loss, step = float(health(self.mind.brain)), self.steps
+        loss, step = float(health(self.agent.learned)), self.steps
         if not math.isfinite(loss):
             self._take_over(good)
         check_loss(loss, step, self.steps, self.settings)
@@ -138,26 +262,30 @@ class DeepForeignEngine:
             if not math.isfinite(self.loss):
                 break
 
-    def _take_over(self, mind: Mind) -> None:
-        """Go on with another mind, and with new episodes."""
-        self.mind, self._seen = mind, None
-        self._count, self._loss = int(mind.step), float(mind.brain.loss)
+    def _take_over(self, agent: Agent) -> None:
+        """Go on with another agent, and with new episodes."""
+        self.agent, self._seen = agent, None
+        self._count, self._loss = int(agent.step), float(agent.learned.loss)
 
     def _begin(self) -> None:
         """Begin episodes in all lanes."""
         looks = self.lanes.reset(self.settings.seed if self.steps == 0 else None)
         n = self.lanes.count
+        none = jnp.zeros((3, n))
+        sums = self.agent.sums._replace(sum=none[0], least=none[1], most=none[2])
+        self.agent = self.agent._replace(last=jnp.full(n, -1, jnp.int32), sums=sums)
         self._gains = np.zeros(n)
-        # Of each pending call: the caller's exit values, features after its exits, their number.
+        # Of each pending call: the caller's exit values, observations after exits, their number.
         self._stacks: list[list[tuple[np.ndarray, np.ndarray, int]]] = [[] for _ in range(n)]
         self._values = np.zeros((n, self.shape.exits), np.float32)
         # Two in turn: what the lanes go on from is read while the next one is written.
-        self._sheets = [blank(self.shape, n), blank(self.shape, n)]
+        dtype = self.program.record.dtype
+        self._sheets = [blank(self.shape, n, dtype), blank(self.shape, n, dtype)]
         self._seen = self._sheets[0][1]
         for i, look in enumerate(looks):
             self._look(i, look)
         s, mask = self._seen, self._seen.next_mask.astype(bool)
-        found = first_actions(self._setting, self.mind, s.next, self._values, mask)
+        found = first_actions(self.program, self.agent, s.next, self._values, mask)
         self._actions = np.asarray(found)
 
     def _step(self) -> None:
@@ -165,13 +293,14 @@ class DeepForeignEngine:
         old = self._seen
         assert old is not None
         self._sheets.reverse()
-        sheet, self._seen = self._sheets[0]
-        sheet[:] = 0
+        sheets, self._seen = self._sheets[0]
+        for sheet in sheets:
+            sheet[:] = 0
         self._seen.here[:], self._seen.values[:] = old.next, self._values
         self._seen.action[:] = self._actions
         for i, moment in enumerate(self.lanes.step(self._actions + self._first_number)):
             self._note(i, moment)
-        self.mind, told = take_in(self._setting, self.mind, sheet)
+        self.agent, told = take_in(self.program, self.agent, sheets)
         numbers = np.asarray(told)
         self._count += int(np.count_nonzero(self._seen.real))
         self._actions, self._values = numbers[:, 0].astype(np.int32), numbers[:, 2:]
@@ -193,7 +322,7 @@ class DeepForeignEngine:
             self._look(lane, moment.fresh)
         else:
             s.next[lane], s.next_mask[lane] = s.there[lane], s.mask[lane]
-        s.begins[lane] = moment.terminated or moment.truncated or moment.fresh is not None
+        s.ends[lane] = moment.terminated or moment.truncated or moment.fresh is not None
         if not np.count_nonzero(s.next_mask[lane]):
             s.next_mask[lane] = True  # an episode that is over: whatever is chosen is not used
 
@@ -215,20 +344,21 @@ class DeepForeignEngine:
             exit = exit_taken(moment.info, count)
             if not np.array_equal(ports[exit], s.there[lane]):
                 raise not_announced(exit, ports[exit], moment.observation)
-            s.move[lane], s.exit[lane], s.popped[lane] = EXITS, exit, values
+            s.move[lane], s.popped[lane] = EXITS, values
+            s.worth[lane] = s.values[lane, exit]
 
     def _row(self, observation: Any) -> np.ndarray:
         """An observation as the network sees it."""
-        row = self._flatten(observation)
+        row = self._encode(observation)
         finite_observation(row)
         return row
 
     def _ports(self, exits: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Features and actions after each exit, as wide as the network."""
+        """Observations and actions after each exit, as wide as the network."""
         count, most = len(exits), self.shape.exits
         if count > most:
             raise ProtocolError(f"a call has {count} exits, but the network {most}: set max_exits")
-        ports = np.zeros((most, self.shape.features), np.float32)
+        ports = np.zeros((most, self.shape.features), self.program.record.dtype)
         mask = np.zeros((most, self.shape.actions), bool)
         for k, observation in enumerate(exits):
             ports[k] = row = self._row(observation)
@@ -269,51 +399,72 @@ class DeepForeignEngine:
 
     def training_mean(self) -> float:
         """Mean return of the episodes that ended since this was last asked; nan if none did."""
-        mean = self._returns / self._ended if self._ended else math.nan
+        mean = mean_return(*self.tally)
         self._returns, self._ended = 0.0, 0
         return mean
 
     def test(self, episodes: int, limit: int, stream: int) -> tuple[Floats, np.ndarray, np.ndarray]:
         """Returns, lengths and cuts of greedy episodes in the environment for tests."""
-        if self._evaluation_env is None:
-            self._evaluation_env = another(self.env)
+        if self.evaluation_env is None:
+            self.evaluation_env = another(self.env)
         seeds = np.random.default_rng([self.settings.seed, stream]).integers(2**31, size=episodes)
-        return play(self, self._evaluation_env, seeds.tolist(), limit)
+        return play(self, self.evaluation_env, seeds.tolist(), limit)
 
     def enter(self, context: Vector, exits: Sequence[Any], observation: Any) -> Vector:
         """Context that a greedy run enters by a call."""
         values = np.asarray(context, np.float32)
-        found = policy_values(self._setting, self.mind.brain, values, *self._ports(exits))
+        found = policy_values(self.program, self.agent.learned, values, *self._ports(exits))
         return tuple(np.asarray(found).tolist())
 
     def greedy(self, context: Vector, observation: Any, mask: np.ndarray | None) -> int:
         """Action of greatest value."""
-        row = self._flatten(observation)
+        row = self._encode(observation)
         values = np.asarray(context, np.float32)
         legal = np.ones(self.shape.actions, bool) if mask is None else np.asarray(mask, bool)
-        found = policy_action(self._setting, self.mind.brain, row, values, legal)
+        found = policy_action(self.program, self.agent.learned, row, values, legal)
         return int(found) + self._first_number
 
     def legal(self, observation: Any, mask: np.ndarray | None) -> list[int]:
-        """Actions that there are."""
+        """Actions that exist."""
         count = self.shape.actions
         there = range(count) if mask is None else np.flatnonzero(mask).tolist()
         return [self._first_number + i for i in there]
 
     def header_fields(self) -> dict[str, Any]:
-        """What a checkpoint says in words."""
+        """The part of a checkpoint's header that is about the environment."""
         spaces = f"{self.lanes.observation_space}, {self.lanes.action_space}"
         return {"subject": spaces, "episodes": [self.episodes, self.cut]}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that a checkpoint must keep."""
-        return as_arrays(self.mind)
+        return as_arrays(self.agent)
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take over what a checkpoint kept; the next step begins episodes."""
-        mind = from_arrays(self.mind, arrays)
-        actions = np.asarray(steps_of(kept(self._setting), mind.buffer).action)
-        if actions.min() < 0 or actions.max() >= self.shape.actions or int(mind.step) < 0:
-            raise ValueError("the run names actions that do not exist")
-        self._take_over(mind)
+        before, self.agent = self.agent, from_arrays(self.agent, arrays)
+        try:
+            check_actions(self.stored, self.shape.actions)
+            if int(self.agent.step) < 0:
+                raise ValueError("the run has a negative number of steps")
+        except ValueError:
+            self.agent = before
+            raise
+        self._take_over(self.agent)
         self.episodes, self.cut = map(int, header["episodes"])
+
+
+@partial(jax.jit, static_argnums=0)
+def policy_action(
+    program: Program, learned: Learned, observation: jax.Array, values: jax.Array, mask: jax.Array
+) -> jax.Array:
+    """Greedy action of a single state, by the weights of the policy."""
+    plan, shape, _ = program
+    return greedy(predict(plan, shape, learned, learned.policy, observation, values), mask)
+
+
+@partial(jax.jit, static_argnums=0)
+def policy_values(
+    program: Program, learned: Learned, values: jax.Array, ports: jax.Array, mask: jax.Array
+) -> jax.Array:
+    """Exit values with which a greedy run enters a call, by the weights of the policy."""
+    return enter(program, learned, learned.policy, values, (ports, mask))[0]

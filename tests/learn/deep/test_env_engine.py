@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -14,13 +16,25 @@ from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach
 
 import recurl
 from recurl.errors import LimitError, ProtocolError
-from recurl.learn.deep.foreign import DeepForeignEngine
-from recurl.learn.deep.foreign_loop import kept
+from recurl.learn.deep.env_engine import (
+    DeepEnvEngine,
+    Seen,
+    Sheets,
+    blank,
+    first_actions,
+    policy_action,
+    policy_values,
+    read,
+    take_in,
+)
 from recurl.learn.deep.learner import DQN, DeepRecursiveQLearning
-from recurl.learn.deep.replay import steps_of
+from recurl.learn.deep.loop import Agent, Program, enter, new_agent
+from recurl.learn.deep.network import Shape
+from recurl.learn.deep.replay import Record, steps_of
 from recurl.learn.deep.rule import predict
 from recurl.learn.deep.settings import DeepSettings
-from recurl.learn.schedules import linear
+from recurl.learn.schedules import constant, linear
+from recurl.model.tables import CALLS, EXITS, STEP
 
 QUICK: dict[str, Any] = {
     "preset": "paper",
@@ -54,11 +68,11 @@ def test_an_environment_is_learned_like_its_model() -> None:
 def test_the_buffer_holds_the_three_cases() -> None:
     env = recurl.ModelEnv(recurl.zoo.cloud(), observation="onehot")
     settings = DeepSettings(hidden=(8,), batch=8, buffer=300, warm_up=1000)
-    engine = DeepForeignEngine(env, settings, flat=False)
+    engine = DeepEnvEngine(env, settings, flat=False)
     engine.advance(300)
-    steps = steps_of(kept((settings.plan, engine.shape)), engine.mind.buffer)
+    steps = engine.stored
     plain = {name: np.asarray(x) for name, x in steps._asdict().items()}
-    brain, box = engine.mind.brain, plain["move"] == 1
+    learned, box = engine.agent.learned, plain["move"] == 1
     assert box.sum() > 30
     t = recurl.zoo.cloud().tables
     pending: list[np.ndarray] = []
@@ -84,7 +98,7 @@ def test_the_buffer_holds_the_three_cases() -> None:
             port = int(t.box_return[boxes.pop()])
             assert (after >= 0).all()
             row = np.eye(t.n_vertices, dtype=np.float32)[port]
-            q = np.asarray(predict(settings, brain, brain.online, row, values))
+            q = np.asarray(predict(settings, engine.shape, learned, learned.online, row, values))
             # What actions a return port has is known once it was seen; until then all count.
             count = int(t.action_start[port + 1] - t.action_start[port])
             if not (after > 0).any() and i > 250:
@@ -135,7 +149,7 @@ def test_divergence_keeps_what_was_learned() -> None:
     with pytest.raises(LimitError, match=r"at step 2\d: lower learning_rate.*up to step 20"):
         learner.learn(100)
     assert learner.steps == 20
-    assert np.isfinite(learner.engine.arrays()["brain.online.layers.0.weights"]).all()
+    assert np.isfinite(learner.engine.arrays()["learned.online.layers.0.weights"]).all()
 
 
 def test_actions_must_be_numbered() -> None:
@@ -214,3 +228,144 @@ def test_an_environment_without_events_is_told_once() -> None:
     with pytest.warns(UserWarning, match="reports no events"):
         learner.learn(10)
     learner.learn(10)
+
+
+SHAPE = Shape((3,), 2, 4)
+PLAN = DeepSettings(hidden=(6,), batch=4, buffer=10, warm_up=100, exploration=constant(0.0))
+
+
+def program(plan: DeepSettings = PLAN) -> Program:
+    return Program(plan, SHAPE, Record(3, 0, "float32", 2, 4))
+
+
+def new(plan: DeepSettings = PLAN, lanes: int = 3) -> Agent:
+    # Compiled, so that no two of its arrays are one.
+    return jax.jit(lambda seed: new_agent(program(plan), seed, lanes))(jnp.uint32(0))
+
+
+def test_what_is_written_is_read() -> None:
+    sheets, seen = blank(SHAPE, 2, "uint8")
+    rng, written = np.random.default_rng(0), {}
+    for name in Seen._fields:
+        part = getattr(seen, name)
+        part[...] = written[name] = rng.integers(0, 2, part.shape)
+    found = read(SHAPE, sheets)
+    for name, numbers in written.items():
+        np.testing.assert_array_equal(getattr(found, name), numbers)
+    assert (found.action.dtype, found.move.dtype) == (jnp.int32, jnp.uint8)
+    assert (found.mask.dtype, found.there.dtype) == (jnp.bool_, jnp.uint8)
+    assert found.ports.shape == (2, 2, 3)
+    assert found.ports_mask.shape == (2, 2, 4)
+
+
+def filled() -> tuple[Sheets, Seen]:
+    """A step, a call with one of two exits, and a return through an exit worth 7."""
+    rng = np.random.default_rng(0)
+    sheets, seen = blank(SHAPE, 3, "float32")
+    for part in (seen.here, seen.there, seen.next, seen.values, seen.popped, seen.ports):
+        part[...] = rng.random(part.shape)
+    seen.move[:], seen.worth[:] = [STEP, CALLS, EXITS], [0, 0, 7]
+    seen.reward[:], seen.action[:] = [1, 2, 3], [0, 1, 2]
+    seen.mask[...] = seen.next_mask[...] = 1
+    seen.real[:] = 1
+    seen.ports_mask[1, 0, :3] = 1
+    return sheets, seen
+
+
+def test_each_move_is_stored_with_its_number_and_goes_on_in_its_values() -> None:
+    agent = new()
+    learned = jax.tree.map(jnp.copy, agent.learned)
+    sheets, seen = filled()
+    agent, told = take_in(program(), agent, sheets)
+    steps = steps_of(program().record, agent.buffer)
+    about = (PLAN, SHAPE, learned, learned.online)
+    q = predict(*about, jnp.asarray(seen.ports[1, 0]), jnp.asarray(seen.values[1]))
+    np.testing.assert_allclose(steps.other[1:3], [float(q[:3].max()), 7], rtol=1e-5)
+    after = [seen.values[0], np.zeros(2), seen.popped[2]]
+    np.testing.assert_allclose(steps.values_there[:3], after, rtol=1e-6)
+    np.testing.assert_allclose(told[:, 2:], after, rtol=1e-6)
+    assert steps.move[:3].tolist() == [STEP, CALLS, EXITS]
+    assert int(agent.step) == 3
+    wanted = predict(*about, jnp.asarray(seen.next), jnp.asarray(after))
+    assert told[:, 0].tolist() == wanted.argmax(axis=1).tolist()
+
+
+def test_lanes_that_only_begin_are_not_stored_and_begin_with_equal_exits() -> None:
+    sheets, seen = filled()
+    seen.real[:], seen.ends[:] = [0, 1, 0], [1, 0, 0]
+    agent, told = take_in(program(), new(), sheets)
+    assert int(agent.step) == 1
+    assert steps_of(program().record, agent.buffer).reward.tolist() == [2, *[0] * 9]
+    assert told[0, 2:].tolist() == [0, 0]
+
+
+def test_as_many_updates_as_steps() -> None:
+    plan = DeepSettings(hidden=(6,), batch=4, buffer=10, warm_up=1)
+    sheets, _ = filled()
+    agent, _ = take_in(program(plan), new(plan), sheets)
+    assert int(agent.learned.updates) == 2  # the first step is for warming up
+    single, seen = blank(SHAPE, 1, "float32")
+    seen.real[:], seen.mask[...], seen.next_mask[...] = 1, 1, 1
+    agent, _ = take_in(program(plan), agent, single)
+    assert int(agent.learned.updates) == 3
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.5])
+def test_exit_values_of_exits_that_exist(gamma: float) -> None:
+    plan = DeepSettings(hidden=(6,), batch=4, buffer=10, gamma=gamma)
+    learned, rng = new(plan).learned, np.random.default_rng(1)
+    values = jnp.asarray(rng.random(2, np.float32))
+    ports, mask = jnp.asarray(rng.random((2, 3), np.float32)), jnp.ones((2, 4), bool)
+    both = (learned, learned.online)
+    found, least = enter(program(plan), *both, values, (ports, mask))
+    q = predict(plan, SHAPE, *both, ports, jnp.stack([values, values])).max(axis=1)
+    # With a discount exit values are not shifted.
+    shift = float(q.min()) if gamma == 1 else 0.0
+    np.testing.assert_allclose(found, q - shift, atol=1e-6)
+    assert float(least) == pytest.approx(shift)
+    np.testing.assert_allclose(policy_values(program(plan), learned, values, ports, mask), found)
+    one, least = enter(program(plan), *both, values, (ports, mask.at[0].set(False)))
+    np.testing.assert_allclose(one, [0, 0 if gamma == 1 else q[1]], atol=1e-6)
+    assert float(least) == pytest.approx(float(q[1]) if gamma == 1 else 0.0)
+
+
+def test_actions_that_do_not_exist_are_not_chosen() -> None:
+    plan = DeepSettings(hidden=(6,), batch=4, buffer=10, exploration=constant(1.0))
+    lanes = 400
+    agent = new(plan, lanes)
+    features, values = np.zeros((lanes, 3), np.float32), np.zeros((lanes, 2), np.float32)
+    mask = np.tile(np.array([False, True, False, True]), (lanes, 1))
+    found = np.asarray(first_actions(program(plan), agent, features, values, mask))
+    assert set(found.tolist()) == {1, 3}
+    assert 140 < (found == 1).sum() < 260
+    single = policy_action(program(plan), agent.learned, features[0], values[0], mask[0])
+    assert int(single) in (1, 3)
+
+
+class Pictures(gym.Env[Any, Any]):
+    """A bright or a dark half of a picture says which action pays."""
+
+    observation_space = spaces.Box(0, 255, (6, 4), np.uint8)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.left = bool(self.np_random.integers(2))
+        picture = self.np_random.integers(0, 100, (6, 4), np.uint8)
+        picture[:, :2] += 100 * self.left
+        return picture, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        picture = np.zeros((6, 4), np.uint8)
+        return picture, float(action == self.left), True, False, {}
+
+
+def test_pictures_are_learned_from_and_stored_as_bytes() -> None:
+    given = {**TINY, "hidden": (16,), "batch": 32, "buffer": 2_000}
+    learner = DQN(
+        Pictures(), **given, network="cnn", activation="relu", evaluation_env=Pictures(),
+        learning_rate=0.003, exploration=0.3,
+    )  # fmt: skip
+    learner.learn(1_500)
+    assert learner.engine.agent.buffer.shown.dtype == np.uint8
+    assert learner.test(100).mean > 0.95

@@ -1,0 +1,395 @@
+"""A deep learner's work on a model: steps, learning and tests in compiled programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from recurl.compilation import compiled_aside
+from recurl.learn.deep.encoding import vertex_rows
+from recurl.learn.deep.engine import (
+    DeepEngine,
+    Vector,
+    as_arrays,
+    check_actions,
+    check_loss,
+    from_arrays,
+    mean_return,
+)
+from recurl.learn.deep.loop import (
+    Agent,
+    Program,
+    Step,
+    choose,
+    enter,
+    learn_from,
+    new_agent,
+    step_draws,
+)
+from recurl.learn.deep.network import Shape
+from recurl.learn.deep.replay import Record
+from recurl.learn.deep.rule import Learned, health, predict
+from recurl.learn.deep.settings import DeepSettings
+from recurl.learn.deep.simulator import (
+    ModelArrays,
+    ModelSizes,
+    ModelView,
+    Outcome,
+    Place,
+    Tested,
+    begin,
+    follow,
+    greedy_episodes,
+    is_over,
+    model_arrays,
+    model_sizes,
+    no_episodes,
+    outcome,
+    overflows,
+    restart,
+    top,
+)
+from recurl.model.tables import CALLS, EXITS, STEP
+
+if TYPE_CHECKING:
+    from recurl.learn.deep.encoding import Rows
+    from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats
+
+
+class Tally(NamedTuple):
+    """Counts of episodes.
+
+    Attributes:
+        length: Steps of the running episode.
+        gain: Its reward so far.
+        ended: Episodes ended, those cut included.
+        cut: Episodes cut, at the limit of steps or of the stack.
+        overflowed: Episodes cut at the limit of the stack.
+        recent: Episodes ended since this was last reported.
+        returns: Sum of their returns.
+    """
+
+    length: jax.Array
+    gain: jax.Array
+    ended: jax.Array
+    cut: jax.Array
+    overflowed: jax.Array
+    recent: jax.Array
+    returns: jax.Array
+
+
+class Run(NamedTuple):
+    """A run in a model: the agent, where its episode stands, and counts of episodes."""
+
+    agent: Agent
+    place: Place
+    tally: Tally
+
+
+class DeepModelEngine(DeepEngine):
+    """A deep learner's work on a model."""
+
+    _compiled = False
+
+    def __init__(self, model: RMDP, settings: DeepSettings, flat: bool) -> None:
+        self.model, self.settings, self.flat = model, settings, flat
+        rows = vertex_rows(model, settings.observation)
+        self.sizes = sizes = model_sizes(model.tables, flat)
+        shape = Shape((rows.shape[1],), sizes.exits, sizes.actions)
+        refreshes = bool(settings.refresh and sizes.exits)
+        # Vertices and boxes are stored: all else is known of them.
+        record = Record(1, int(refreshes), "int32", sizes.exits, 0)
+        self.program = Program(settings.plan, shape, record)
+        self.model_arrays = model_arrays(model.tables, rows)
+        self.run: Run = _new_run(*self._where, jnp.uint32(settings.seed))
+        self._test_key = jax.random.key(settings.seed)
+        # Results of the test that was due at the end of the last advance.
+        self._tested: dict[tuple[int, int, int], Tested] = {}
+
+    @property
+    def _where(self) -> tuple[Program, ModelSizes, ModelArrays]:
+        """What compiled programs need to know of the run's surroundings."""
+        return self.program, self.sizes, self.model_arrays
+
+    @property
+    def agent(self) -> Agent:
+        """The agent of the run."""
+        return self.run.agent
+
+    @agent.setter
+    def agent(self, agent: Agent) -> None:
+        self.run, self._tested = self.run._replace(agent=agent), {}
+
+    @property
+    def steps(self) -> int:
+        """Steps taken so far."""
+        return int(self.agent.step)
+
+    @property
+    def episodes(self) -> int:
+        """Episodes ended so far, those cut included."""
+        return int(self.run.tally.ended)
+
+    @property
+    def cut(self) -> int:
+        """Episodes that met a limit."""
+        return int(self.run.tally.cut)
+
+    @property
+    def overflowed(self) -> int:
+        """Episodes that were cut because too many calls were pending."""
+        return int(self.run.tally.overflowed)
+
+    def advance(self, steps: int) -> None:
+        """Take steps, learning.
+
+        Raises:
+            LimitError: The loss is not finite; the run stays where it was before.
+        """
+        work = partial(self._advanced, steps)
+        # The first time compiles: an interrupt need not wait for that.
+        run, tested, loss = work() if self._compiled else compiled_aside(work)
+        self._compiled = True
+        check_loss(loss, int(run.agent.step), self.steps, self.settings)
+        s, self.run = self.settings, run
+        due = s.evaluate_every and self.steps % s.evaluate_every == 0
+        about = (s.evaluate_episodes, s.evaluate_limit, 1 + self.steps)
+        self._tested = {about: tested} if due else {}
+
+    def _advanced(self, steps: int) -> tuple[Run, Tested, float]:
+        """The run after a number of steps, the test that was due then, and the loss."""
+        run, tested = advance(*self._where, self.run, jnp.int32(steps), self._test_key)
+        return run, tested, float(health(run.agent.learned))
+
+    @property
+    def tally(self) -> tuple[int, float]:
+        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
+        return int(self.run.tally.recent), float(self.run.tally.returns)
+
+    def training_mean(self) -> float:
+        """Mean return of the episodes that ended since this was last asked; nan if none did."""
+        mean = mean_return(*self.tally)
+        none = self.run.tally._replace(recent=jnp.int32(0), returns=jnp.float32(0))
+        self.run = self.run._replace(tally=none)
+        return mean
+
+    def test(self, episodes: int, limit: int, stream: int) -> tuple[Floats, np.ndarray, np.ndarray]:
+        """Returns, lengths and cuts of greedy episodes; the run and its random numbers stay."""
+        found = self._tested.get((episodes, limit, stream))
+        if found is None:
+            key, learned = key_of_test(self._test_key, jnp.int32(stream)), self.agent.learned
+            found = greedy_episodes(*self._where, learned, key, episodes, jnp.int32(limit))
+        returns, lengths, cut = map(np.asarray, found)
+        return returns.astype(np.float64), lengths, cut
+
+    def enter(self, context: Vector, exits: Sequence[Any], observation: Any) -> Vector:
+        """Context that a greedy run enters by a call."""
+        box = int(self.model.tables.vertex_box[int(exits[0])])
+        return tuple(self.entered(np.asarray(context, np.float32), box).tolist())
+
+    def entered(self, values: Rows, box: int) -> Rows:
+        """Exit values with which a greedy run enters a box."""
+        if self.flat:
+            return values
+        return np.asarray(_entered(*self._where, self.agent.learned, values, np.array([box])))
+
+    def greedy(self, context: Vector, observation: Any, mask: np.ndarray | None) -> int:
+        """Action of greatest value at a vertex."""
+        vertices = np.array([int(observation)])
+        values = np.asarray(context, np.float32)
+        q = self.q_values(vertices, values)[0]
+        return int(q[: len(self.legal(observation, mask))].argmax())
+
+    def q_values(self, vertices: np.ndarray, values: Rows) -> Rows:
+        """Q-values of vertices in given exit values, by the weights of the policy."""
+        features = self.model_arrays.features
+        return np.asarray(_q_values(self.program, features, self.agent.learned, vertices, values))
+
+    def legal(self, observation: Any, mask: np.ndarray | None) -> list[int]:
+        """Actions that a vertex has."""
+        start, vertex = self.model.tables.action_start, int(observation)
+        return list(range(int(start[vertex + 1] - start[vertex])))
+
+    def header_fields(self) -> dict[str, Any]:
+        """The part of a checkpoint's header that is about the model."""
+        return {"subject": self.model.fingerprint, "name": self.model.name}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that a checkpoint must keep."""
+        return as_arrays(self.run)
+
+    def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Go back to where a checkpoint was made.
+
+        Raises:
+            ValueError: The numbers do not make a run of this model.
+        """
+        before, self.run = self.run, from_arrays(self.run, arrays)
+        try:
+            self._check()
+        except ValueError:
+            self.run = before
+            raise
+
+    def _check(self) -> None:
+        t, run, steps = self.model.tables, self.run, self.stored
+        vertices = np.concatenate([steps.here[:, 0], steps.there[:, 0], [run.place.vertex]])
+        if vertices.min() < 0 or vertices.max() >= t.n_vertices:
+            raise ValueError("the run names vertices that do not exist")
+        if not 0 <= int(run.place.height) <= self.settings.stack_limit or self.steps < 0:
+            raise ValueError("the run stands where there is nothing")
+        boxes = np.concatenate([run.place.boxes, np.ravel(steps.ports)])
+        if boxes.min() < 0 or boxes.max() >= max(1, t.n_boxes):
+            raise ValueError("the run names boxes that do not exist")
+        check_actions(steps, t.max_actions)
+
+
+def key_of_test(key: jax.Array, stream: jax.Array) -> jax.Array:
+    """Random key of a test: none of the numbers of training are used."""
+    return jax.random.fold_in(key, stream)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _new_run(program: Program, sizes: ModelSizes, arrays: ModelArrays, seed: jax.Array) -> Run:
+    """The beginning of a run."""
+    agent = new_agent(program, seed, lanes=1)
+    draw = jax.random.uniform(jax.random.fold_in(jax.random.key(seed), 2))
+    place = begin(sizes, arrays, draw, program.plan.stack_limit)
+    zero, none = jnp.int32(0), jnp.float32(0)
+    return Run(agent, place, Tally(zero, none, zero, zero, zero, zero, none))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def advance(
+    program: Program,
+    sizes: ModelSizes,
+    arrays: ModelArrays,
+    run: Run,
+    steps: jax.Array,
+    key: jax.Array,
+) -> tuple[Run, Tested]:
+    """Take a number of steps, learning, and test if that is due then.
+
+    It ends early after a loss that is not finite.
+
+    Returns:
+        The run, and returns, lengths and cuts of the test; zeros if none was due.
+    """
+    plan, end = program.plan, run.agent.step + steps
+
+    def goes_on(run: Run) -> jax.Array:
+        return (run.agent.step < end) & jnp.isfinite(run.agent.learned.loss)
+
+    run = jax.lax.while_loop(goes_on, partial(_one_step, program, sizes, arrays), run)
+    if not plan.evaluate_every:
+        return run, no_episodes(plan.evaluate_episodes)
+    learned, count, limit = run.agent.learned, plan.evaluate_episodes, plan.evaluate_limit
+    own_key = key_of_test(key, 1 + run.agent.step)
+    tested = jax.lax.cond(
+        run.agent.step % plan.evaluate_every == 0,
+        lambda: greedy_episodes(program, sizes, arrays, learned, own_key, count, jnp.int32(limit)),
+        lambda: no_episodes(count),
+    )
+    return run, tested
+
+
+def _one_step(program: Program, sizes: ModelSizes, arrays: ModelArrays, run: Run) -> Run:
+    """One step of the model, one of learning."""
+    agent, place, view = run.agent, run.place, ModelView(sizes, arrays)
+    explores, which, result, start = step_draws(agent, 1)
+    shown, draws = place.vertex[None, None], jnp.stack([explores, which])
+    mask, values = view.mask(shown, shown), place.values[None]
+    action = choose(program, agent, view.observations(shown), values, mask, draws)
+    out = outcome(sizes, arrays, place.vertex, action[0], result[0])
+    ends, tally = _counted(program.plan, run, out)
+    step = _step(program, arrays, place, action, out, ends)
+    agent, after = learn_from(program, view, agent, step)
+    there = follow(arrays, place, out, after[0])
+    fresh = restart(there, arrays, start[0])
+    there = there._replace(
+        vertex=jnp.where(ends, fresh.vertex, there.vertex),
+        values=jnp.where(ends, fresh.values, there.values),
+        height=jnp.where(ends, fresh.height, there.height),
+    )
+    return Run(agent, there, tally)
+
+
+def _step(
+    program: Program,
+    arrays: ModelArrays,
+    place: Place,
+    action: jax.Array,
+    out: Outcome,
+    ends: jax.Array,
+) -> Step:
+    """A step of the model as that of a lane: a flat learner knows ordinary steps and the end."""
+    exits, over = program.shape.exits, is_over(place, out)
+    box, popped = top(place)
+    there = jnp.where(out.move == EXITS, arrays.box_return[box] + out.landing, out.landing)
+    shown, there = place.vertex, jnp.where(over, place.vertex, there)
+    move = out.move if exits else jnp.where(over, EXITS, STEP)
+    worth = place.values[jnp.minimum(out.landing, exits - 1)] if exits else jnp.float32(0)
+    none = jnp.zeros((1, 0), bool)
+    calls = jnp.where(out.move == CALLS, out.box, 0)
+    return Step(
+        here=shown[None, None],
+        there=there[None, None],
+        ports=calls[None, None],
+        values=place.values[None],
+        action=action,
+        reward=out.reward[None],
+        move=move[None],
+        worth=worth[None],
+        mask=none,
+        popped=popped[None],
+        ports_mask=none,
+        real=jnp.ones(1, bool),
+        ends=ends[None],
+    )
+
+
+def _counted(plan: DeepSettings, run: Run, out: Outcome) -> tuple[jax.Array, Tally]:
+    """Whether the episode ends with a step, and the counts after it."""
+    tally = run.tally
+    length, gain = tally.length + 1, tally.gain + out.reward
+    over, full = is_over(run.place, out), overflows(run.place, out)
+    long = jnp.bool_(False) if plan.episode_limit is None else length >= plan.episode_limit
+    ends = over | full | long
+    one = ends.astype(jnp.int32)
+    return ends, Tally(
+        jnp.where(ends, 0, length),
+        jnp.where(ends, 0.0, gain),
+        tally.ended + one,
+        tally.cut + (ends & ~over),
+        tally.overflowed + full,
+        tally.recent + one,
+        tally.returns + jnp.where(ends, gain, 0.0),
+    )
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _entered(
+    program: Program,
+    sizes: ModelSizes,
+    arrays: ModelArrays,
+    learned: Learned,
+    values: jax.Array,
+    box: jax.Array,
+) -> jax.Array:
+    ports = ModelView(sizes, arrays).ports(box, box)
+    return enter(program, learned, learned.policy, values, ports)[0]
+
+
+@partial(jax.jit, static_argnums=0)
+def _q_values(
+    program: Program, features: jax.Array, learned: Learned, vertices: jax.Array, values: jax.Array
+) -> jax.Array:
+    plan, shape, _ = program
+    same = jnp.broadcast_to(values, (len(vertices), shape.exits))
+    return predict(plan, shape, learned, learned.policy, features[vertices], same)

@@ -1,0 +1,293 @@
+"""Runs of a model on the device: its tables there, steps with a bounded stack, greedy episodes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from recurl.learn.deep.loop import Program, enter
+from recurl.learn.deep.rule import Learned, greedy, predict
+from recurl.model.outcomes import outcomes_of_model
+from recurl.model.tables import CALLS, EXITS
+
+if TYPE_CHECKING:
+    from recurl.learn.deep.encoding import Rows
+    from recurl.model.tables import Tables
+
+
+class ModelArrays(NamedTuple):
+    """A model as arrays of the device; see `Outcomes` and `Tables`."""
+
+    features: jax.Array
+    action_start: jax.Array
+    row_start: jax.Array
+    below: jax.Array
+    reward: jax.Array
+    move: jax.Array
+    landing: jax.Array
+    box: jax.Array
+    box_return: jax.Array
+    box_exits: jax.Array
+    start: jax.Array
+    start_below: jax.Array
+
+
+class ModelSizes(NamedTuple):
+    """Sizes that programs are compiled for.
+
+    Attributes:
+        exits: Exits of the widest component; 0 for a flat learner.
+        actions: Most actions of a vertex.
+        halvings: Halvings that find any outcome among those of an action.
+    """
+
+    exits: int
+    actions: int
+    halvings: int
+
+
+class Place(NamedTuple):
+    """Where a run stands: the vertex, its exit values, and the pending calls."""
+
+    vertex: jax.Array
+    values: jax.Array
+    height: jax.Array
+    boxes: jax.Array
+    vectors: jax.Array
+
+
+class Outcome(NamedTuple):
+    """The result of an action; ``landing`` is an exit's index if the move is EXITS."""
+
+    reward: jax.Array
+    move: jax.Array
+    landing: jax.Array
+    box: jax.Array
+
+
+def model_arrays(t: Tables, features: Rows) -> ModelArrays:
+    """The tables of a model on the device."""
+    outcomes = outcomes_of_model(t)
+    # A model without boxes still needs something to look up.
+    no_box = np.zeros(1, np.int32)
+    return ModelArrays(
+        jnp.asarray(features),
+        jnp.asarray(t.action_start),
+        jnp.asarray(outcomes.row_start),
+        jnp.asarray(outcomes.below, jnp.float32),
+        jnp.asarray(outcomes.reward, jnp.float32),
+        jnp.asarray(outcomes.move),
+        jnp.asarray(outcomes.landing),
+        jnp.asarray(outcomes.box),
+        jnp.asarray(t.box_return if t.n_boxes else no_box),
+        jnp.asarray(t.n_exits[t.box_component] if t.n_boxes else no_box),
+        jnp.asarray(outcomes.start),
+        jnp.asarray(outcomes.start_below, jnp.float32),
+    )
+
+
+def model_sizes(t: Tables, flat: bool) -> ModelSizes:
+    """The sizes of a model."""
+    widest = int(np.diff(t.transition_start).max())
+    return ModelSizes(0 if flat else t.max_exits, t.max_actions, max(0, widest - 1).bit_length())
+
+
+class ModelView:
+    """How the network sees a model: states are shown by their vertices, return ports by boxes."""
+
+    def __init__(self, sizes: ModelSizes, arrays: ModelArrays) -> None:
+        self._sizes, self._arrays = sizes, arrays
+
+    def observations(self, shown: jax.Array) -> jax.Array:
+        """Features of vertices."""
+        return self._arrays.features[shown[..., 0]]
+
+    def mask(self, shown: jax.Array, mask: jax.Array) -> jax.Array:
+        """Actions that vertices have."""
+        return action_mask(self._sizes, self._arrays, shown[..., 0])
+
+    def ports(self, shown: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Features and actions of the return ports of boxes."""
+        ports, there = return_ports(self._sizes, self._arrays, shown[..., 0])
+        actions = action_mask(self._sizes, self._arrays, ports)
+        return self._arrays.features[ports], actions & there[..., None]
+
+
+def action_mask(sizes: ModelSizes, arrays: ModelArrays, vertex: jax.Array) -> jax.Array:
+    """Which actions vertices have."""
+    count = arrays.action_start[vertex + 1] - arrays.action_start[vertex]
+    return jnp.arange(sizes.actions) < count[..., None]
+
+
+def begin(sizes: ModelSizes, arrays: ModelArrays, draw: jax.Array, stack_limit: int) -> Place:
+    """A run at a random start, with nothing pending."""
+    number = jnp.searchsorted(arrays.start_below, draw, side="right")
+    return Place(
+        arrays.start[number],
+        jnp.zeros(sizes.exits, jnp.float32),
+        jnp.int32(0),
+        jnp.zeros(stack_limit, jnp.int32),
+        jnp.zeros((stack_limit, sizes.exits), jnp.float32),
+    )
+
+
+def restart(place: Place, arrays: ModelArrays, draw: jax.Array) -> Place:
+    """The same run at a random start; what is left of its stack does not matter."""
+    number = jnp.searchsorted(arrays.start_below, draw, side="right")
+    zero = jnp.zeros_like(place.values)
+    return place._replace(vertex=arrays.start[number], values=zero, height=jnp.int32(0))
+
+
+def outcome(
+    sizes: ModelSizes, arrays: ModelArrays, vertex: jax.Array, action: jax.Array, draw: jax.Array
+) -> Outcome:
+    """The result of an action: the first outcome whose ``below`` is above the number drawn."""
+    number = arrays.action_start[vertex] + action
+    low, high = arrays.row_start[number], arrays.row_start[number + 1] - 1
+
+    def halve(_: int, ends: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        low, high = ends
+        middle = (low + high) // 2
+        lower = draw < arrays.below[middle]
+        return jnp.where(lower, low, jnp.minimum(middle + 1, high)), jnp.where(lower, middle, high)
+
+    i, _ = jax.lax.fori_loop(0, sizes.halvings, halve, (low, high))
+    return Outcome(arrays.reward[i], arrays.move[i], arrays.landing[i], arrays.box[i])
+
+
+def return_ports(
+    sizes: ModelSizes, arrays: ModelArrays, box: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Return ports of boxes, as many as the widest component has exits, and which exist."""
+    count, first = jnp.arange(sizes.exits), arrays.box_return[box][..., None]
+    there = count < arrays.box_exits[box][..., None]
+    return jnp.where(there, first + count, first), there
+
+
+def top(place: Place) -> tuple[jax.Array, jax.Array]:
+    """Box and exit values of the call that returns next; anything if none is pending."""
+    level = jnp.maximum(place.height - 1, 0)
+    return place.boxes[level], place.vectors[level]
+
+
+def follow(arrays: ModelArrays, place: Place, out: Outcome, values: jax.Array) -> Place:
+    """Where a run goes on.
+
+    A call beyond the limit of the stack is not kept: the caller must cut the episode then, and end
+    it when `is_over`.
+
+    Args:
+        arrays: The model.
+        place: Where the run stood.
+        out: What its step led to.
+        values: Exit values in which it goes on.
+    """
+    calls, exits = out.move == CALLS, out.move == EXITS
+    back = arrays.box_return[top(place)[0]] + out.landing
+    level = jnp.maximum(jnp.where(calls, place.height, place.height - 1), 0)
+    # One row is written whatever happens: a branch would copy the whole stack.
+    boxes = place.boxes.at[level].set(jnp.where(calls, out.box, place.boxes[level]))
+    vectors = place.vectors.at[level].set(jnp.where(calls, place.values, place.vectors[level]))
+    change = calls.astype(jnp.int32) - exits.astype(jnp.int32)
+    height = jnp.maximum(place.height + change, 0)
+    return Place(jnp.where(exits, back, out.landing), values, height, boxes, vectors)
+
+
+def is_over(place: Place, out: Outcome) -> jax.Array:
+    """Whether a step ends the run: it leaves the component in which it began."""
+    return (out.move == EXITS) & (place.height == 0)
+
+
+def overflows(place: Place, out: Outcome) -> jax.Array:
+    """Whether a step calls with a full stack."""
+    return (out.move == CALLS) & (place.height == place.boxes.shape[-1])
+
+
+class Episodes(NamedTuple):
+    """Greedy episodes: where each stands, its return and length, whether it goes on or was cut."""
+
+    step: jax.Array
+    place: Place
+    returns: jax.Array
+    lengths: jax.Array
+    running: jax.Array
+    cut: jax.Array
+
+
+Tested = tuple[jax.Array, jax.Array, jax.Array]
+"""Returns and lengths of episodes, and whether they were cut."""
+
+
+def no_episodes(count: int) -> Tested:
+    """What `greedy_episodes` gives, empty."""
+    return jnp.zeros(count), jnp.zeros(count, jnp.int32), jnp.zeros(count, bool)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 5))
+def greedy_episodes(
+    program: Program,
+    sizes: ModelSizes,
+    arrays: ModelArrays,
+    learned: Learned,
+    key: jax.Array,
+    count: int,
+    limit: jax.Array,
+) -> Tested:
+    """Greedy episodes side by side, by the weights of the policy."""
+    start = jax.random.uniform(jax.random.fold_in(key, 0), (count,))
+    new = partial(begin, sizes, arrays, stack_limit=program.plan.stack_limit)
+    place = jax.vmap(lambda draw: new(draw))(start)
+    yes = jnp.ones(count, bool)
+    none = jnp.zeros(count, jnp.float32)
+    first = Episodes(jnp.int32(0), place, none, none.astype(jnp.int32), yes, ~yes)
+
+    def goes_on(t: Episodes) -> jax.Array:
+        return t.running.any() & (t.step < limit)
+
+    step = partial(_greedy_step, program, sizes, arrays, learned, key)
+    done = jax.lax.while_loop(goes_on, step, first)
+    return done.returns, done.lengths, done.cut | done.running
+
+
+def _greedy_step(
+    program: Program,
+    sizes: ModelSizes,
+    arrays: ModelArrays,
+    learned: Learned,
+    key: jax.Array,
+    t: Episodes,
+) -> Episodes:
+    plan, shape, _ = program
+    draws = jax.random.uniform(jax.random.fold_in(key, t.step + 1), t.returns.shape)
+    vertex, values = t.place.vertex, t.place.values
+    q = predict(plan, shape, learned, learned.policy, arrays.features[vertex], values)
+    action = greedy(q, action_mask(sizes, arrays, vertex)).astype(jnp.int32)
+    out = jax.vmap(partial(outcome, sizes, arrays))(vertex, action, draws)
+    after = values
+    if sizes.exits:
+        calls = (out.move == CALLS) & t.running
+        ports = ModelView(sizes, arrays).ports
+        after = jax.lax.cond(
+            calls.any(),
+            lambda: enter(
+                program, learned, learned.policy, values, ports(out.box[:, None], values)
+            )[0],
+            lambda: values,
+        )
+        popped = jax.vmap(top)(t.place)[1]
+        moves = out.move[:, None]
+        after = jnp.where(moves == CALLS, after, jnp.where(moves == EXITS, popped, values))
+    over = jax.vmap(is_over)(t.place, out) & t.running
+    full = jax.vmap(overflows)(t.place, out) & t.running
+    return Episodes(
+        t.step + 1,
+        jax.vmap(partial(follow, arrays))(t.place, out, after),
+        t.returns + jnp.where(t.running, out.reward, 0.0),
+        t.lengths + t.running,
+        t.running & ~over & ~full,
+        t.cut | full,
+    )
