@@ -43,5 +43,5 @@ def test_unknown_names_are_refused(small: Experiment) -> None:
         make_learner(run, small.model.make())
     with pytest.raises(UnknownNameError, match="schedule"):
         read_schedule("wavy", "1")
-    with pytest.raises(ValueError, match="no schedule"):
+    with pytest.raises(ValueError, match="not a schedule"):
         read_schedule("linear", "1")
