@@ -85,3 +85,11 @@ def test_pieces_of_policies_that_end_only_where_they_come_to(of: str, objective:
     verdict = recurl.verify(model, solution.certificate)
     assert verdict.lower == solution.lower
     assert verdict.upper == solution.upper
+
+
+def test_newton_steps_beyond_all_floats_end_the_search() -> None:
+    """Some policies of this model pay without end, so that steps from below lead to infinity."""
+    model = random_spec(40082, exits=2, actions=2)
+    for objective in ("max", "min"):
+        solution = recurl.solve(model, objective=objective, epsilon=1e-3)
+        assert solution.lower <= solution.upper

@@ -94,6 +94,8 @@ def fixed_point(
     values = best = start
     least, before, alone, strikes = np.inf, 10.0 * trusted, 0, 0
     for _ in range(_LIMIT):
+        if not np.isfinite(values).all():
+            break
         step = apply(values)
         residual = step.target - values
         size, moved = _sizes(contexts, residual, step.target)
