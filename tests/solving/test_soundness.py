@@ -9,7 +9,7 @@ import pytest
 
 import recurl
 from recurl.grammar import Grammar
-from recurl.grammar import model as grammar_termination
+from recurl.grammar import termination as grammar_termination
 
 
 def runaway() -> recurl.RMDP:

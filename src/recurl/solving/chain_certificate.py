@@ -7,6 +7,7 @@ p.v + (1 - sum p) max v, and R with a little taken off is a piece with weights p
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from recurl.model.tables import CALL
 from recurl.policy import Policy
 from recurl.solving.expectations import expectations
 from recurl.solving.infinite import can_go_on, must_go_on
+from recurl.solving.outward import float_above, float_below
 from recurl.solving.properness import StepBounds, chain_bounds
 from recurl.solving.reach import call_worth, reach_rows
 from recurl.solving.rows import rows_of_model
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats, Tables
     from recurl.solving.question import Question
+
+_UNIT, _LEAST = 1.2e-16, 1e-323
 
 
 def chain_certificate(model: RMDP, question: Question) -> Certificate:
@@ -53,8 +57,10 @@ def chain_certificate(model: RMDP, question: Question) -> Certificate:
     with np.errstate(over="ignore", invalid="ignore"):
         above = _bound(t, gain, np.where(t.states, reward, 0.0), proved, 1.0)
         below = _bound(t, gain, np.where(t.states, reward, 0.0), proved, -1.0)
-        ends = _start(t, root, below, proved, -1.0), _start(t, root, above, proved, 1.0)
-    if not all(np.isfinite(each).all() for each in (above, below, ends)):
+    ends = (-np.inf, np.inf)
+    if np.isfinite(above).all() and np.isfinite(below).all():
+        ends = _start(model, root, below, proved, -1.0), _start(model, root, above, proved, 1.0)
+    if not np.isfinite(ends).all():
         raise CertificateError(f"{model.name}: its totals are too large for floats")
     low, high = ends if question.sign > 0 else (-ends[1], -ends[0])
     start = [t.start_component] * len(t.start_prob)
@@ -103,23 +109,40 @@ def _bound(t: Tables, gain: Floats, x: Floats, proved: StepBounds, sign: float) 
     worth, error = call_worth(t, x, proved.reach, np.maximum if sign > 0 else np.minimum)
     x = x.copy()
     x[calls] = worth
-    after = np.add.reduceat(t.prob * (gain + x[t.target]), t.transition_start[:-1])
-    short = np.max(sign * (after - x[t.action_vertex]), initial=0.0)
-    terms = 16 + int(np.diff(t.transition_start).max())
-    size = float(np.abs(x).max() + np.abs(gain).max())
-    rounding = terms * (2.3e-16 * size + 1e-323)  # the least floats are no longer relative
-    shift: Floats = sign * 2 * (short + rounding + float(error.max(initial=0.0))) * d
+    short = float(_shortfall(t, gain, x, sign).max(initial=0.0))
+    shift: Floats = sign * 2 * (short + float(error.max(initial=0.0))) * d
     return x + shift
 
 
-def _start(t: Tables, root: Floats, x: Floats, proved: StepBounds, sign: float) -> float:
-    """The bound at the start, with room for the rounding of the last few sums."""
+def _shortfall(t: Tables, gain: Floats, x: Floats, sign: float) -> Floats:
+    """By how much values may be on the wrong side of the equation of each action.
+
+    As the probabilities of an action add up to 1, their rounding counts by what a transition
+    changes. That of gains and values, also of values that are shifted later, counts by their size.
+    """
+    start, after = t.transition_start[:-1], gain + x[t.target]
+    own = np.repeat(x[t.action_vertex], np.diff(t.transition_start))
+    change = after - own
+    rounded = np.abs(gain) + np.abs(after) + np.abs(own) + np.abs(x[t.target])
+    terms = np.diff(t.transition_start) + 4
+    short = np.maximum(sign * np.add.reduceat(t.prob * change, start), 0.0)
+    short += terms * _UNIT * np.add.reduceat(t.prob * np.abs(change), start)
+    short += _UNIT * np.add.reduceat(t.prob * rounded, start)
+    result: Floats = short * (1 + terms * _UNIT) + terms * _LEAST
+    return result
+
+
+def _start(model: RMDP, root: Floats, x: Floats, proved: StepBounds, sign: float) -> float:
+    """The bound at the start, rounded outwards."""
     assert proved.reach is not None
+    t = model.tables
     first = int(t.component_start[t.start_component])
-    own = slice(first, first + len(t.start_prob))
-    p = proved.reach[own, : len(root)]
-    if len(root) == 1:
-        p = np.ones_like(p)
-    worst = root.max() if sign > 0 else root.min()
-    total = float(t.start_prob @ (x[own] + p @ root + (1 - p.sum(axis=1)) * worst))
-    return total + sign * (1e-14 * (abs(total) + float(np.abs(root).max())) + 1e-322)
+    worths, total = list(map(Fraction, root.tolist())), Fraction(0)
+    worst = max(worths) if sign > 0 else min(worths)
+    for entry in np.flatnonzero(t.start_prob > 0).tolist():
+        p = [Fraction(each) for each in proved.reach[first + entry, : len(root)].tolist()]
+        p = [Fraction(1)] if len(root) == 1 else p
+        left = sum(each * worth for each, worth in zip(p, worths, strict=True))
+        value = Fraction(float(x[first + entry])) + left + (1 - sum(p)) * worst
+        total += model.exact.start(entry) * value
+    return float_above(total) if sign > 0 else float_below(total)
