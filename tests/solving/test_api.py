@@ -93,6 +93,6 @@ def test_gamma_discounts_every_step() -> None:
     solution = recurl.solve(model, gamma="0.9")
     assert solution.lower <= 10 <= solution.upper
     assert solution.gap <= 1e-6
-    assert recurl.verify(solution.model, solution.certificate).theorems == ("steps",)
+    assert recurl.verify(solution.model, solution.certificate).theorems == ("values",)
     with pytest.raises(ValueError, match="gamma discounts rewards, not 'steps'"):
         recurl.solve(model, gamma=0.9, of="steps")
