@@ -23,3 +23,12 @@ def test_damage_is_one_message(run: Run, tmp_path: Path) -> None:
     assert "not a valid checkpoint" in run("evaluate", "a", code=1).stderr
     (tmp_path / "a" / "run.json").write_text("[]")
     assert "damaged" in run("evaluate", "a", code=1).stderr
+
+
+def test_a_discount_changes_the_value_and_not_the_steps(run: Run, run_json: RunJson) -> None:
+    run("learn", "countdown", "--steps", "500", "--out", "a")
+    plain, found = run_json("evaluate", "a"), run_json("evaluate", "a", "--discount", "0.5")
+    assert plain["runs"][0]["value"] == pytest.approx(19)
+    assert found["runs"][0]["value"] < 2
+    assert found["runs"][0]["steps"] == plain["runs"][0]["steps"]
+    assert "less than 1" in run("evaluate", "a", "--discount", "1", code=2).stderr

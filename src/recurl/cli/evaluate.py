@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recurl.cli import runs
+from recurl.cli.numbers import real
 from recurl.cli.output import AsJson, print_json, show, table
 
 if TYPE_CHECKING:
@@ -15,17 +16,19 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   recurl evaluate runs/cloud
+  recurl evaluate runs/cloud --discount 0.99
   recurl evaluate runs/cloud --json
 """
 
 
 def evaluate(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder made by `recurl learn`.")],
+    discount: Annotated[float | None, real("Discount of each step.", above=0, below=1)] = None,
     json: AsJson = False,
 ) -> None:
     """Evaluate the greedy policies of learned runs.
 
-    Expected reward and steps are exact.
+    Expected reward and steps are exact; a discount changes the reward, not the steps.
     """
     from recurl.progress import Progress
 
@@ -34,7 +37,7 @@ def evaluate(
     rows = []
     with Progress(f"evaluating {folder}", len(learners), "runs") as progress:
         for learner in learners:
-            rows.append(_row(learner))
+            rows.append(_row(learner, discount))
             progress.update(len(rows))
     if json:
         print_json({"runs": rows})
@@ -44,15 +47,16 @@ def evaluate(
         show(table(*heads, rows=texts, numbers=heads))
 
 
-def _row(learner: TabularLearner) -> dict[str, Any]:
+def _row(learner: TabularLearner, discount: float | None) -> dict[str, Any]:
     from recurl.solving.evaluate import evaluate as exactly
 
     policy = learner.policy()
     found = exactly(policy)
+    value = found.value if discount is None else exactly(policy, gamma=discount).value
     return {
         "seed": learner.settings.seed,
         "learned": learner.steps,
         "contexts": policy.n_contexts,
-        "value": found.value,
+        "value": value,
         "steps": found.steps,
     }

@@ -76,7 +76,9 @@ def solve(
     if at_least is not None and math.isnan(at_least):
         raise ValueError("at_least must be a number, not nan")
     if gamma is not None:
-        model = _discounted(model, gamma, of)
+        from recurl.solving.discounted import discounted_model
+
+        model = discounted_model(model, gamma, of)
     question = question_of(model, of, objective)
     kernel = _answering(_solver(model, method))
     from recurl.solving.scaled import solve_scaled
@@ -93,15 +95,6 @@ def solve(
     seconds = history.seconds
     intervals = (*history.intervals, (seconds, found.lower, found.upper))
     return replace(found, seconds=seconds, history=intervals)
-
-
-def _discounted(model: RMDP, gamma: float | str, of: str) -> RMDP:
-    """The model whose total reward is the discounted one."""
-    from recurl.model.transforms.discounting import discount_steps
-
-    if of != "reward":
-        raise ValueError(f"gamma discounts rewards, not {of!r}")
-    return discount_steps(model, gamma)
 
 
 def question_of(model: RMDP, of: str, objective: str = "max") -> Question:

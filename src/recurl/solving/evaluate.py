@@ -105,7 +105,10 @@ class Evaluation:
 
 
 def evaluate(
-    policy: Policy | Solution, *, exit_values: Sequence[float] | None = None
+    policy: Policy | Solution,
+    *,
+    exit_values: Sequence[float] | None = None,
+    gamma: float | str | None = None,
 ) -> Evaluation:
     """The expected total reward of a policy of any kind, and how its runs end.
 
@@ -116,6 +119,10 @@ def evaluate(
     Args:
         policy: A stackless policy, or one by context or by pieces; of a solution, its policy.
         exit_values: What each exit of the start component is worth at the end; 0 if not given.
+        gamma: Discount of each step, in (0, 1): evaluates the policy in
+            ``discount_steps(model, gamma)``, which is the model of the evaluation. A worth of exits
+            is discounted too, and stopped runs leave by one more exit, worth 0. Steps and exits are
+            those of that model.
 
     Example:
         >>> import recurl
@@ -125,9 +132,14 @@ def evaluate(
         -6.0
     """
     policy = _policy_of(policy)
+    names, worth = _exits(policy, exit_values)
+    if gamma is not None:
+        from recurl.solving.discounted import discounted_policy
+
+        policy = discounted_policy(policy, gamma)
+        names, worth = _exits(policy, [*worth.tolist(), 0.0])
     rows = rows_of_policy(policy)
     found = expectations(rows, exact=ExactRows(policy))
-    names, worth = _exits(policy, exit_values)
     at, start = rows.start, _Start(policy)
     leaving, count = found.leaving, len(names)
     exits = [start.interval(leaving.lower[at, k], leaving.upper[at, k]) for k in range(count)]

@@ -68,6 +68,11 @@ def discount_steps(model: RMDP, discount: Number) -> RMDP:
     )
 
 
+def places_with_lanes(tables: Tables) -> Ints:
+    """Where `discount_steps` puts the vertices of a model: the new number of each."""
+    return _Lanes.of(tables).place
+
+
 def discount_boxes(model: RMDP, discount: Number) -> RMDP:
     """Discount a 1-exit model box by box: every step leaves its component with probability 1 - λ.
 
