@@ -2,7 +2,7 @@
 
     python benchmarks/deep_scale.py [palindrome-5 | palindrome-7 | spelunking-8 ...] [--seed 0]
 
-Every so many steps the greedy policy is made a table and evaluated exactly. Seconds are processor
+At regular intervals the greedy policy is made a table and evaluated exactly. Seconds are processor
 time of learning alone, compiling included.
 """
 
@@ -30,7 +30,7 @@ class Case(NamedTuple):
 
 
 def _longer(steps: int) -> dict[str, Any]:
-    """Schedules and a buffer for so many steps."""
+    """Schedules and a buffer for a number of steps."""
     return {
         "exploration": exponential(1.0, half_life=steps // 10, last=0.2),
         "learning_rate": linear(0.001, 0.00005, steps),

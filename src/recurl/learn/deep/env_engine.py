@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 class Seen(NamedTuple):
-    """What the lanes saw of a step, a row per lane; the first part as in `Step`.
+    """Observations, numbers and masks of a step, a row per lane; the first part as in `Step`.
 
     Attributes:
         next: What shows the state from which the lane goes on: another episode's, if one began.
@@ -94,7 +94,7 @@ _TYPES = {
 }  # fmt: skip
 
 Sheets = tuple[Any, Any]
-"""What was seen as two tables, of what is shown and of other numbers."""
+"""A step of all lanes as two tables: what is shown, and other numbers."""
 
 
 def _shapes(shape: Shape) -> tuple[list[Part], list[Part]]:
@@ -140,7 +140,7 @@ class ObservationView:
         return shown
 
     def mask(self, shown: jax.Array, mask: jax.Array) -> jax.Array:
-        """What the environment said."""
+        """The mask as the environment gave it."""
         return mask
 
     def ports(self, shown: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -33,7 +33,7 @@ def greedy_policy(engine: DeepModelEngine, max_contexts: int = MAX_CONTEXTS) -> 
 
 
 def _actions(engine: DeepModelEngine, values: Rows) -> np.ndarray:
-    """Greedy actions of all vertices where exits are worth so much."""
+    """Greedy actions of all vertices, given the values of the exits."""
     t = engine.model.tables
     return _masked_argmax(engine, np.arange(t.n_vertices), values)
 
@@ -151,7 +151,7 @@ class _Search:
         )
 
     def _exit_values(self, context: int) -> np.ndarray:
-        """What exits are worth in a context; nan beyond the limit."""
+        """Exit values of a context; nan beyond the limit."""
         beyond = context in self.spare.values()
         return np.where(beyond, np.nan, self.values[context].astype(np.float64))
 

@@ -16,7 +16,7 @@ Look = tuple[Any, dict[str, Any]]
 
 
 class Moment(NamedTuple):
-    """What a step did to a lane.
+    """The result of a step in one lane.
 
     Attributes:
         observation: What is seen after the step, even if it is the last.
@@ -136,7 +136,7 @@ class ManyLanes:
 
 
 def _of_lane(info: dict[str, Any], lane: int) -> dict[str, Any]:
-    """What ``info`` says of one lane: a key counts where the mask ``_key`` says so."""
+    """The ``info`` of one lane: a key counts where the mask ``_key`` says so."""
     named = {key: value for key, value in info.items() if not key.startswith("_")}
     return {
         key: _of_lane(value, lane) if isinstance(value, dict) else value[lane]

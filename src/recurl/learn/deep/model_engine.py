@@ -114,7 +114,7 @@ class DeepModelEngine(DeepEngine):
 
     @property
     def _where(self) -> tuple[Program, ModelSizes, ModelArrays]:
-        """What compiled programs need to know of the run's surroundings."""
+        """Arguments that every compiled program takes first."""
         return self.program, self.sizes, self.model_arrays
 
     @property

@@ -44,7 +44,7 @@ def cut(table: Any, parts: Iterable[Part]) -> list[Any]:
 
 
 class Record(NamedTuple):
-    """What a buffer holds of a step.
+    """Layout of a stored step.
 
     Attributes:
         shown: Numbers that show a state: one for the vertex of a model, else an observation.

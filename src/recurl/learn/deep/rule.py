@@ -242,7 +242,7 @@ def update(
 
 
 def _ahead(plan: DeepSettings, shape: Shape, learned: Learned, batch: Batch) -> jax.Array:
-    """What the next states are worth, by the target network."""
+    """Values of the next states, by the target network."""
     there = (batch.observations_there, batch.values_there)
     q = predict(plan, shape, learned, learned.target, *there)
     if not plan.double:

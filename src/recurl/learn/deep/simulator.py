@@ -223,7 +223,7 @@ Tested = tuple[jax.Array, jax.Array, jax.Array]
 
 
 def no_episodes(count: int) -> Tested:
-    """What `greedy_episodes` gives, empty."""
+    """The result of `greedy_episodes` with all numbers 0."""
     return jnp.zeros(count), jnp.zeros(count, jnp.int32), jnp.zeros(count, bool)
 
 
