@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import recurl
+
 from .conftest import Run, RunJson
 
 
@@ -32,3 +34,12 @@ def test_a_discount_changes_the_value_and_not_the_steps(run: Run, run_json: RunJ
     assert found["runs"][0]["value"] < 2
     assert found["runs"][0]["steps"] == plain["runs"][0]["steps"]
     assert "less than 1" in run("evaluate", "a", "--discount", "1", code=2).stderr
+
+
+def test_discounted_runs_have_discounted_values(run: Run, run_json: RunJson) -> None:
+    given = ("--steps", "2e4", "--discount", "0.5", "--out", "a")
+    [learned] = run_json("learn", "cloud", *given)["runs"]
+    [row] = run_json("evaluate", "a")["runs"]
+    exact = recurl.solve(recurl.zoo.cloud(), gamma=0.5).value
+    assert row["value"] == pytest.approx(exact, abs=0.01)
+    assert learned["greedy"] == pytest.approx(exact, abs=3 * learned["margin"])

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+import recurl
 from recurl.errors import CheckpointError
 from recurl.experiment.run import exact_value, run_experiments
 from recurl.experiment.settings import Experiment
@@ -39,3 +41,28 @@ def test_what_is_missing_or_damaged_is_counted(small: Experiment, tmp_path: Path
 def test_a_folder_without_an_experiment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="recurl experiment"):
         read_study(tmp_path)
+
+
+def test_a_discount_reaches_learner_tests_values_and_optimum(
+    small: Experiment, tmp_path: Path
+) -> None:
+    settings = {**small.settings, "gamma": 0.5}
+    discounted = msgspec.structs.replace(
+        small, settings=settings, methods=small.methods[:1], seeds=(0,), steps=20_000
+    )
+    run_experiments([discounted], tmp_path)
+    study = read_study(tmp_path / small.name)
+    exact = recurl.solve(study.model, gamma=0.5).value
+    assert study.optimum.value == pytest.approx(exact)
+    [record] = study.of_method("rql")
+    assert record.config["settings"]["gamma"] == 0.5
+    assert record.exact is not None
+    assert record.exact.value == pytest.approx(exact, abs=0.05)
+    assert record.curve["mean"][-1] == pytest.approx(exact, abs=0.5)
+
+
+def test_methods_with_different_discounts_have_no_common_optimum(small: Experiment) -> None:
+    first = small.methods[0]
+    other = msgspec.structs.replace(first, name="other", settings={**first.settings, "gamma": 0.9})
+    assert small.gamma == 1
+    assert msgspec.structs.replace(small, methods=(first, other)).gamma is None

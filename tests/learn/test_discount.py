@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,6 +67,65 @@ def test_tests_of_a_learner_are_discounted() -> None:
     runs = recurl.simulate(model, learner.policy(), 20_000, gamma=0.9)
     error = 5 * np.hypot(score.deviation, runs.returns.std()) / np.sqrt(20_000)
     assert score.mean == pytest.approx(runs.mean, abs=error)
+
+
+def errand() -> recurl.RMDP:
+    """A call between two steps, with nothing to choose: 1 + 2 g^2 + 4 g^4 with discount g."""
+    builder = recurl.Builder("errand").component("A", entries="in", exits="out")
+    builder.box("b", "B")
+    builder.at("in").action("go", reward=1).to("b.in")
+    builder.at("b.out").action("on").to("last").at("last").action("go", reward=4).to("out")
+    builder.component("B", entries="in", exits="out")
+    builder.at("in").action("go").to("work").at("work").action("go", reward=2).to("out")
+    return builder.build()
+
+
+DEEP: dict[str, Any] = {
+    "preset": "paper",
+    "hidden": (32,),
+    "batch": 32,
+    "buffer": 2_000,
+    "warm_up": 100,
+    "target_every": 20,
+    "learning_rate": 0.005,
+    "observation": "onehot",
+    "evaluate_every": 0,
+}
+"""A network that learns a small model within seconds."""
+
+CASES: list[tuple[Any, bool, dict[str, Any]]] = [
+    (recurl.QLearning, False, {}),
+    (recurl.QLearning, True, {}),
+    (recurl.RecursiveQLearning, False, {}),
+    (recurl.RecursiveQLearning, True, {}),
+    (recurl.DeepRecursiveQLearning, True, DEEP),
+]
+"""Learners, whether they learn on an environment, and settings."""
+
+
+@pytest.mark.parametrize(("kind", "on_env", "settings"), CASES)
+def test_tests_of_models_and_environments_weigh_rewards_alike(
+    kind: Any, on_env: bool, settings: dict[str, Any]
+) -> None:
+    model = errand()
+    given = dict(settings, gamma=0.5, evaluate_every=20, evaluate_episodes=2)
+    subject = recurl.ModelEnv(model) if on_env else model
+    if on_env:
+        given["evaluation_env"] = recurl.ModelEnv(model)
+    learner = kind(subject, **given).learn(40)
+    exact = recurl.solve(model, gamma=0.5).value
+    assert learner.curve.last.mean == learner.test(2).mean == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", [recurl.DQN, recurl.DeepRecursiveQLearning])
+def test_deep_learning_with_gamma_finds_the_value_of_the_discounted_model(kind: Any) -> None:
+    model = errand()
+    learner = kind(model, **{**DEEP, "gamma": 0.5, "evaluate_every": 3_000}).learn(3_000)
+    exact = recurl.solve(model, gamma=0.5).value
+    vertices = np.array([model.tables.component_start[0]])
+    context = np.asarray(learner.engine.start, np.float32)
+    assert learner.engine.q_values(vertices, context).max() == pytest.approx(exact, abs=0.05)
+    assert learner.curve.last.mean == learner.test(2).mean == pytest.approx(exact, abs=1e-6)
 
 
 def test_flat_learning_with_gamma_is_plain_q_learning() -> None:

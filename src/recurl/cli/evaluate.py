@@ -28,7 +28,8 @@ def evaluate(
 ) -> None:
     """Evaluate the greedy policies of learned runs.
 
-    Expected reward and steps are exact; a discount changes the reward, not the steps.
+    Expected reward and steps are exact; a discount changes the reward, not the steps. Without one
+    given, that of the runs applies.
     """
     from recurl.progress import Progress
 
@@ -50,9 +51,9 @@ def evaluate(
 def _row(learner: TabularLearner, discount: float | None) -> dict[str, Any]:
     from recurl.solving.evaluate import evaluate as exactly
 
-    policy = learner.policy()
+    policy, gamma = learner.policy(), discount or learner.settings.gamma
     found = exactly(policy)
-    value = found.value if discount is None else exactly(policy, gamma=discount).value
+    value = found.value if gamma == 1 else exactly(policy, gamma=gamma).value
     return {
         "seed": learner.settings.seed,
         "learned": learner.steps,

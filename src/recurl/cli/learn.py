@@ -51,6 +51,7 @@ def learn(
     learning_rate: Annotated[float | None, real("Constant learning rate.", above=0, most=1)] = None,
     exploration: Annotated[float | None, real("Rate of exploration.", least=0, most=1)] = None,
     quantum: Annotated[float | None, real("Rounding of exit values.", least=0)] = None,
+    discount: Annotated[float, real("Discount of each step.", above=0, most=1)] = 1.0,
     episode_limit: Annotated[int, count("Steps after which episodes are cut.")] = 1000,
     evaluate_every: Annotated[
         int, count("Test the greedy policy every N steps; 0 for never.", least=0)
@@ -73,6 +74,7 @@ def learn(
         "preset": preset,
         "learning_rate": learning_rate,
         "exploration": exploration,
+        "gamma": discount,
         "episode_limit": episode_limit,
         "evaluate_every": evaluate_every,
         **_for_tables(algorithm, quantum=quantum, memory=memory),

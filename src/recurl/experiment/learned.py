@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import msgspec
 
 from recurl.errors import CheckpointError, RecurlError
-from recurl.experiment.options import learner_class
+from recurl.experiment.options import check_settings, learner_class
 from recurl.experiment.record import Record, curve_columns, run_record
 from recurl.experiment.run import exact_value
 from recurl.experiment.settings import Experiment, Method, ModelChoice, Run
-from recurl.experiment.study import MODEL, OPTIMUM, SETTINGS, Study, optimum_of, read_study
+from recurl.experiment.study import MODEL, OPTIMUM, SETTINGS, Study, experiment_optimum, read_study
 from recurl.model.files import write_atomic
 from recurl.model.limits import cut, read_note
 
@@ -64,8 +64,8 @@ def read_asked(folder: Path) -> tuple[RMDP, Asked]:
     path = folder / ASKED
     try:
         asked = read_note(path, Asked)
-        learner_class(asked["algorithm"])
-    except (ValueError, OverflowError, RecurlError) as error:
+        check_settings(asked["algorithm"], asked["settings"])
+    except (TypeError, ValueError, OverflowError, RecurlError) as error:
         raise CheckpointError(f"{path} is damaged: {cut(str(error))}") from error
     if any(seed < 0 for seed in asked["seeds"]):
         raise CheckpointError(f"{path} is damaged: seeds must be 0 or more")
@@ -115,7 +115,7 @@ def read_learned(folder: Path) -> Study:
         folder=folder,
         experiment=_lasting(experiment, [record for record, _ in found]),
         model=model,
-        optimum=optimum_of(model, folder / OPTIMUM),
+        optimum=experiment_optimum(experiment, model, folder / OPTIMUM),
         records=tuple(record for record, _ in found),
         missing=len(seeds) - len(saved),
         policies={f"{r.method}-{r.seed}": policy for r, policy in found if policy is not None},
@@ -142,7 +142,7 @@ def _read(run: Run, model: RMDP, file: Path) -> tuple[Record, Policy | None]:
         steps=learner.steps,
         episodes=int(learner.engine.episodes),
         curve=_curve(learner),
-        exact=exact_value(policy),
+        exact=exact_value(policy, run.gamma),
     )
     return record, policy
 
@@ -155,11 +155,11 @@ def _curve(learner: Learner) -> dict[str, list[float | None]]:
 
 
 def joined(studies: Iterable[Study]) -> list[Study]:
-    """Studies on the same model as one, with the methods of all of them side by side."""
-    by_model: dict[str, Study] = {}
+    """Studies on the same model, equally discounted, as one with all their methods."""
+    by_model: dict[tuple[str, float | None], Study] = {}
     for study in studies:
-        known = by_model.get(study.model.fingerprint)
-        by_model[study.model.fingerprint] = study if known is None else _both(known, study)
+        key = study.model.fingerprint, study.experiment.gamma
+        by_model[key] = _both(by_model[key], study) if key in by_model else study
     return list(by_model.values())
 
 
@@ -182,8 +182,8 @@ def _both(one: Study, other: Study) -> Study:
 def find_studies(folders: Iterable[str | os.PathLike[str]]) -> list[Study]:
     """The studies in some folders: each is one, or has some inside.
 
-    Runs of ``recurl learn`` on the same model are put together as one study, so that they stand
-    side by side in its figure.
+    Runs of ``recurl learn`` on the same model with the same discount are put together as one study,
+    so that they stand side by side in its figure.
 
     Raises:
         CheckpointError: A folder holds no saved runs, or damaged ones.

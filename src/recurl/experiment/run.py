@@ -160,12 +160,12 @@ class _Worker:
             steps=learner.steps,
             episodes=int(learner.engine.episodes),
             curve=curve_columns(learner.curve),
-            exact=exact_value(policy),
+            exact=exact_value(policy, self.run.gamma),
         )
 
 
-def exact_value(policy: Policy) -> Exact:
-    """The exact worth of a policy, as far as that is finite.
+def exact_value(policy: Policy, gamma: float = 1.0) -> Exact:
+    """The exact worth of a policy with a discount, as far as that is finite.
 
     Example:
         >>> import recurl
@@ -174,7 +174,7 @@ def exact_value(policy: Policy) -> Exact:
     """
     from recurl.solving.evaluate import evaluate
 
-    found = evaluate(policy)
+    found = evaluate(policy, gamma=gamma if gamma < 1 else None)
     return Exact(finite(found.value), finite(found.lower), finite(found.upper), note=found.reason)
 
 

@@ -107,6 +107,12 @@ class Experiment(msgspec.Struct, frozen=True):
             for method in self.methods:
                 yield Run(self, method, seed)
 
+    @property
+    def gamma(self) -> float | None:
+        """The discount of its runs; None if its methods have different ones."""
+        found = {run.gamma for run in self.runs()}
+        return found.pop() if len(found) == 1 else None
+
 
 class Run(msgspec.Struct, frozen=True):
     """One run of an experiment: a method with a seed."""
@@ -125,6 +131,11 @@ class Run(msgspec.Struct, frozen=True):
         """Settings of the learner: the experiment's, and over them the method's."""
         shared = self.experiment.settings if self.method.with_shared else {}
         return {**shared, **self.method.settings}
+
+    @property
+    def gamma(self) -> float:
+        """The discount of the learner."""
+        return float(self.settings.get("gamma", 1))
 
     @property
     def config(self) -> Options:

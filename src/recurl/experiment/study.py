@@ -53,7 +53,7 @@ class Study(NamedTuple):
         folder: Where.
         experiment: Its settings.
         model: Its model.
-        optimum: The optimum of the model.
+        optimum: The optimum of the model, discounted as the runs are.
         records: Records of its runs, as far as there are any, in the order of the runs.
         missing: How many runs have no record.
         policies: Final policies by name of the run, where they have no files of their own.
@@ -115,7 +115,7 @@ def read_study(folder: str | os.PathLike[str]) -> Study:
         folder=place,
         experiment=experiment,
         model=model,
-        optimum=optimum_of(model, place / OPTIMUM),
+        optimum=experiment_optimum(experiment, model, place / OPTIMUM),
         records=tuple(record for record in found if record is not None),
         missing=found.count(None),
     )
@@ -130,6 +130,16 @@ def _record(path: Path, run: Run) -> Record | None:
     except CheckpointError as error:
         return run_record(run, error=str(error))
     return record if record.config == run.config else None
+
+
+def experiment_optimum(experiment: Experiment, model: RMDP, path: Path) -> Optimum:
+    """The certified optimum that the runs of an experiment are compared with."""
+    from recurl.model.transforms.discounting import discount_steps
+
+    gamma = experiment.gamma
+    if gamma is None:
+        return Optimum(None, None, "not known: gamma differs between methods", model.fingerprint)
+    return optimum_of(model if gamma == 1 else discount_steps(model, gamma), path)
 
 
 def optimum_of(model: RMDP, path: Path) -> Optimum:

@@ -306,4 +306,4 @@ class EnvEngine:
         if self.evaluation_env is None:
             self.evaluation_env = another(self.env)
         seeds = np.random.default_rng([self.settings.seed, stream]).integers(2**31, size=episodes)
-        return play(self, self.evaluation_env, seeds.tolist(), limit)
+        return play(self, self.evaluation_env, seeds.tolist(), limit, self.settings.gamma)

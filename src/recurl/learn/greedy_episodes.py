@@ -47,24 +47,25 @@ def another(env: Any) -> gym.Env[Any, Any]:
 
 
 def play(
-    player: Player, env: gym.Env[Any, Any], seeds: Sequence[int], limit: int
+    player: Player, env: gym.Env[Any, Any], seeds: Sequence[int], limit: int, gamma: float = 1.0
 ) -> tuple[Floats, np.ndarray, np.ndarray]:
-    """Returns, lengths and cuts of an episode for each seed."""
+    """Discounted returns, lengths and cuts of an episode for each seed."""
     view = None if player.flat else exits_view(env)
-    episodes = (_episode(player, env, seed, limit, view) for seed in seeds)
+    episodes = (_episode(player, env, seed, limit, gamma, view) for seed in seeds)
     returns, lengths, cut = zip(*episodes, strict=True)
     return np.array(returns), np.array(lengths), np.array(cut)
 
 
 def _episode(
-    player: Player, env: gym.Env[Any, Any], seed: int, limit: int, view: View | None
+    player: Player, env: gym.Env[Any, Any], seed: int, limit: int, gamma: float, view: View | None
 ) -> tuple[float, int, bool]:
     observation, info = env.reset(seed=seed)
-    stack, total = CallStack(player), 0.0
+    stack, total, weight = CallStack(player), 0.0, 1.0
     for length in range(1, limit + 1):
         action = player.greedy(stack.context, observation, info.get("action_mask"))
         observation, reward, terminated, truncated, info = env.step(action)
-        total += finite_reward(reward)
+        total += weight * finite_reward(reward)
+        weight *= gamma
         if terminated or truncated:
             return total, length, not terminated
         stack.follow(observation, info, view)

@@ -408,7 +408,7 @@ class DeepEnvEngine(DeepEngine):
         if self.evaluation_env is None:
             self.evaluation_env = another(self.env)
         seeds = np.random.default_rng([self.settings.seed, stream]).integers(2**31, size=episodes)
-        return play(self, self.evaluation_env, seeds.tolist(), limit)
+        return play(self, self.evaluation_env, seeds.tolist(), limit, self.settings.gamma)
 
     def enter(self, context: Vector, exits: Sequence[Any], observation: Any) -> Vector:
         """Context that a greedy run enters by a call."""

@@ -237,7 +237,7 @@ def greedy_episodes(
     count: int,
     limit: jax.Array,
 ) -> Tested:
-    """Greedy episodes side by side, by the weights of the policy."""
+    """Greedy episodes side by side, by the weights of the policy; returns are discounted."""
     start = jax.random.uniform(jax.random.fold_in(key, 0), (count,))
     new = partial(begin, sizes, arrays, stack_limit=program.plan.stack_limit)
     place = jax.vmap(lambda draw: new(draw))(start)
@@ -283,10 +283,11 @@ def _greedy_step(
         after = jnp.where(moves == CALLS, after, jnp.where(moves == EXITS, popped, values))
     over = jax.vmap(is_over)(t.place, out) & t.running
     full = jax.vmap(overflows)(t.place, out) & t.running
+    reward = plan.gamma**t.step * out.reward
     return Episodes(
         t.step + 1,
         jax.vmap(partial(follow, arrays))(t.place, out, after),
-        t.returns + jnp.where(t.running, out.reward, 0.0),
+        t.returns + jnp.where(t.running, reward, 0.0),
         t.lengths + t.running,
         t.running & ~over & ~full,
         t.cut | full,
