@@ -24,7 +24,8 @@ class Score(NamedTuple):
         length: Mean length of its episodes.
         cut: Share of its episodes that met the limit.
         episodes: Episodes of training so far.
-        training_mean: Mean return of the training episodes that ended since the last test.
+        training_mean: Mean undiscounted return of the training episodes that ended since the last
+            test.
         contexts: Contexts in the table.
     """
 
