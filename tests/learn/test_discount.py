@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks import discounted
 
 import recurl
 from recurl.learn.schedules import power
@@ -136,6 +137,15 @@ def test_flat_learning_with_gamma_is_plain_q_learning() -> None:
     learner = recurl.QLearning(builder.build(), gamma=0.5, learning_rate=0.5).learn(3000)
     values = [learner.q_values(f"A.{name}") for name in ("in", "one", "two")]
     assert np.concatenate(values).tolist() == pytest.approx([2, 4, 8, 2])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("task", discounted.TASKS, ids=lambda task: task.name)
+def test_craft_tasks_are_learned_as_fast_as_by_plain_q_learning(task: discounted.Task) -> None:
+    model = discounted.model_of(task)
+    optimum = recurl.solve(model, gamma=discounted.GAMMA).lower
+    makers = (discounted.ours, discounted.ours_on_env, discounted.plain)
+    took = [discounted.steps_to_optimum(make(model, 0), optimum) for make in makers]
+    assert max(took[:2]) <= took[2] < discounted.MOST
 
 
 @pytest.mark.parametrize("gamma", [0, -0.5, 1.5])
