@@ -162,8 +162,9 @@ class Learner(ABC):
     ) -> Self:
         """Learn for a number of steps more.
 
-        Steps may be divided among calls in any way: the result is the same to the bit. Ctrl-C ends
-        the run between two steps, and the learner can go on from there.
+        Steps may be divided among calls in any way: the result is the same to the bit, as long as
+        no schedule is a fraction of the budget, or `set_budget` was called before. Ctrl-C ends the
+        run between two steps, and the learner can go on from there.
 
         Args:
             total_timesteps: How many steps.
