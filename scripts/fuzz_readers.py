@@ -17,6 +17,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -63,6 +64,35 @@ endmodule
 player one [go] endplayer
 player nature [c1], [c2] endplayer
 rewards "r" [go] true : max(1, mod(7, 4)); k=0 : 1/3; endrewards
+"""
+PRISM = """mdp
+const double p = 1/3;
+module walk
+  s : [0..3] init 0;
+  [safe] s=0 -> p : (s'=1) + 1-p : (s'=3);
+  [bold] s=0 -> 0.9 : (s'=2) + 0.1 : (s'=3);
+  [on] s=1 | s=2 -> (s'=3);
+  [end] s=3 -> true;
+endmodule
+rewards "r" [safe] true : 1; endrewards
+label "home" = s=3;
+"""
+HDDL_DOMAIN = """(define (domain count)
+  (:requirements :typing :hierarchy)
+  (:types level)
+  (:predicates (next ?a ?b - level) (last ?a - level) (on))
+  (:task descend :parameters (?a - level))
+  (:method more :parameters (?a ?b - level) :task (descend ?a)
+    :precondition (next ?a ?b)
+    :ordered-subtasks (and (press) (descend ?b)))
+  (:method end :parameters (?a - level) :task (descend ?a)
+    :precondition (last ?a)
+    :ordered-subtasks (and (press)))
+  (:action press :parameters () :effect (on)))
+"""
+HDDL_PROBLEM = """(define (problem p) (:domain count) (:objects a b - level)
+  (:htn :parameters () :ordered-subtasks (and (descend a)))
+  (:init (next a b) (last b)))
 """
 PREMO = """A(1,2); B(2,1);
 A { b(B); entry(1): 1/3: call b(1); 1/3: call b(2); 1/3: goto u;
@@ -131,6 +161,37 @@ def _experiments(path: Path) -> object:
     return load_experiments(path)
 
 
+def _drn(path: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        recurl.dump(recurl.zoo.succinct(2), Path(folder, "a.drn"))
+        path.write_bytes(Path(folder, "a.drn").read_bytes())
+
+
+def _jani(path: Path) -> None:
+    import stormpy
+    import stormpy.io
+
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "a.prism")
+        program.write_text(PRISM)
+        model, _ = stormpy.parse_prism_program(str(program)).to_jani([])
+        stormpy.io.export_jani_to_file(str(path), model)
+
+
+def _at_home(path: Path) -> object:
+    return recurl.load(path, goal="home")
+
+
+def _planned(path: Path) -> object:
+    problem = path.with_name("problem.hddl")
+    problem.write_text(HDDL_PROBLEM)
+    return recurl.load(path, problem=problem)
+
+
+NEEDS = {"drn": "stormpy", "hddl": "unified_planning", "jani": "stormpy", "prism": "stormpy"}
+"""Packages that readers need."""
+SLOW = ("drn", "jani", "prism")
+"""Readers that start Storm for each file: they get a hundredth of the mutations."""
 READERS = {
     "bdp": Reader("a.prism", _text(BDP), recurl.load),
     "boolean": Reader("a.bp", _text(BOOLEAN), recurl.load),
@@ -142,9 +203,12 @@ READERS = {
     "checkpoint": Reader(
         "a.ckpt", _saved("a", _learner), lambda path: recurl.QLearning.load(path, _model())
     ),
+    "drn": Reader("a.drn", _saved("a", _drn), lambda path: recurl.load(path, goal="out")),
     "experiment": Reader("a.yaml", _text(EXPERIMENT), _experiments),
     "grammar": Reader("a.yaml", _text(GRAMMAR), recurl.load),
     "grid": Reader("a.yaml", _text(GRID), recurl.load),
+    "hddl": Reader("domain.hddl", _text(HDDL_DOMAIN), _planned),
+    "jani": Reader("a.jani", _saved("a", _jani), _at_home),
     "json": Reader(
         "a.json", lambda: recurl.dumps(recurl.zoo.cloud(), "json").encode(), recurl.load
     ),
@@ -155,6 +219,7 @@ READERS = {
         lambda path: recurl.Policy.load(path, _model()),
     ),
     "premo": Reader("a.rmc", _text(PREMO), recurl.load),
+    "prism": Reader("a.nm", _text(PRISM), _at_home),
     "record": Reader("a.json", _saved("a", _record), _read_record),
     "umb": Reader(
         "a.umb",
@@ -235,10 +300,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("build/fuzz"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    names, total = given.readers or list(READERS), Counter[str]()
+    there = [name for name in READERS if name not in NEEDS or find_spec(NEEDS[name])]
+    names, total = given.readers or there, Counter[str]()
     signal.signal(signal.SIGALRM, _late)
     for name in names:
         begin, share = time.process_time(), -(-given.mutations // len(names))
+        share = -(-share // 100) if name in SLOW else share
         found = Counter[str]()
         for block in range(-(-share // 100)):
             signal.alarm(100 * SECONDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import recurl
 from recurl.errors import DocumentError, MissingExtraError
 from recurl.model.formats import dump, load
+from recurl.model.formats import storm as storm_reader
 
 DIE = """
 dtmc
@@ -157,3 +159,19 @@ def test_text_files_need_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ).read_text() == '0="init" 1="deadlock" 2="up" 3="exit1"\n0: 0\n1: 2\n2: 3\n'
     with pytest.raises(MissingExtraError, match=r"pip install 'recurl\[storm\]'"):
         load(tmp_path / "a.drn")
+
+
+def test_a_crash_or_a_hang_of_storm_is_one_clear_error(
+    tmp_path: Path, storm: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = file(tmp_path, "mdp module m x : [0..2000000000] init 0; [] true -> (x'=x+1); endmodule")
+    monkeypatch.setattr(storm_reader, "LONGEST_EXPLORATION", 2.0)
+    with pytest.raises(DocumentError, match="has not built it after 2 seconds"):
+        load(path, goal="init")
+    killed = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"]
+    run = subprocess.run
+    monkeypatch.setattr(
+        storm_reader.subprocess, "run", lambda command, **given: run(killed, **given)
+    )
+    with pytest.raises(DocumentError, match=r"crashed on it \(SIGSEGV\)"):
+        load(path, goal="init")

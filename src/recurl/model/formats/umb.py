@@ -43,7 +43,7 @@ def read(path: Path, options: Options) -> RMDP:
     try:
         flat = flat_from(data, path.stem, options)
         return model_of(flat, exits_of(flat, options, str(path)))
-    except (ArchiveError, _DamagedError) as error:
+    except (ArchiveError, DamagedError) as error:
         refuse(path, str(error), "write the file again")
     except DocumentError:
         raise
@@ -51,7 +51,7 @@ def read(path: Path, options: Options) -> RMDP:
         raise DocumentError(error.problems, str(path)) from None
 
 
-class _DamagedError(ValueError):
+class DamagedError(ValueError):
     """An index or an array that breaks the rules of the format."""
 
 
@@ -61,7 +61,7 @@ def flat_from(data: bytes, name: str, options: Options | None = None) -> Flat:
 
 
 def _damaged(message: str) -> NoReturn:
-    raise _DamagedError(message)
+    raise DamagedError(message)
 
 
 class _Reader:
