@@ -98,3 +98,9 @@ def test_what_depends_on_the_stack_is_stated_as_a_rule(run: Run, run_json: RunJs
     assert "rules" not in run_json("solve", "cloud")
     assert "Did you mean 'u5'" in run("solve", "cloud", "--explain", "H.u55", code=2).stderr
     assert "H.u5" in run("solve", "cloud", "H.u5", code=2).stderr  # no parameter
+
+
+def test_the_reward_of_runs_that_end(run_json: RunJson) -> None:
+    found = run_json("solve", "gambler", "p=0.75", "--of", "reward given end")
+    assert found["lower"] == pytest.approx(3)
+    assert found["rewards"] == "given end"

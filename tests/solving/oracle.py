@@ -8,6 +8,7 @@ elimination for totals. Models with choices: all stackless policies, and value i
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -165,6 +166,30 @@ class Chain:
             assert step is not None
             x = [a + d for a, d in zip(x, step, strict=True)]
         return dict(zip(pairs, x, strict=True))
+
+    def given_end(self) -> Decimal | None:
+        """The reward of the runs that end; None if none does or if it is close to critical."""
+        with localcontext(Context(prec=120)):
+            leave = self.leave()
+            pairs = sorted(leave)
+            matrix = [[Decimal(int(a == b)) for b in pairs] for a in pairs]
+            paid = [Decimal(0)] * len(pairs)
+            for n, (v, k) in enumerate(pairs):
+                for p, factors in self.terms(v, k):
+                    for i, f in enumerate(factors):
+                        if all(g in leave for g in factors):
+                            others = [leave[g] for j, g in enumerate(factors) if j != i]
+                            matrix[n][pairs.index(f)] -= p * math.prod(others)
+                for p, r, q in self.edges.get(v, []):
+                    paid[n] += _decimal(p * r) * leave.get((q, k), Decimal(0))
+            solved = _solve(matrix, paid)
+            slow = _solve(matrix, [Decimal(1)] * len(pairs))
+            if solved is None or slow is None or not all(0 < x < 10**6 for x in slow):
+                return None
+            starts = {v: _decimal(p) for v, p in self.model.start_exact().items()}
+            chance = sum(starts.get(v, 0) * leave[v, k] for v, k in pairs)
+            total = sum(starts.get(v, 0) * x for (v, _), x in zip(pairs, solved, strict=True))
+            return Decimal(total) / chance if chance else None
 
     def flow(self, leave: dict[tuple[int, int], Decimal]) -> dict[int, dict[int, Decimal]]:
         """What is expected to be visited next, once for every visit of a vertex."""

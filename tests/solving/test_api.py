@@ -33,7 +33,7 @@ def test_questions() -> None:
     assert question_of(model, "exit:u2").exit_values == (1.0,)
     with pytest.raises(UnknownNameError, match="Known: u2"):
         question_of(model, "exit:u9")
-    with pytest.raises(UnknownNameError, match="exit:NAME, reward, steps"):
+    with pytest.raises(UnknownNameError, match="exit:NAME, reward, reward given end, steps"):
         question_of(model, "return")
     with pytest.raises(UnknownNameError, match="max, min"):
         recurl.solve(model, objective="most")

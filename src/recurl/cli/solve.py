@@ -41,7 +41,11 @@ def solve(
     epsilon: Annotated[float, real("Width of the interval to reach.", above=0)] = 1e-6,
     objective: Annotated[str, typer.Option(help="'max' or 'min'.")] = "max",
     of: Annotated[
-        str, typer.Option(help="Expected 'reward' or 'steps', or the probability of 'exit:NAME'.")
+        str,
+        typer.Option(
+            help="Expected 'reward' or 'steps', the probability of 'exit:NAME', or 'reward given "
+            "end' for the runs that end."
+        ),
     ] = "reward",
     at_least: Annotated[
         float | None, real("Stop when it is clear whether the optimum reaches this.")

@@ -49,7 +49,8 @@ def solve(
         epsilon: Width of the interval to reach, absolute.
         objective: ``"max"`` or ``"min"``.
         of: ``"reward"``, ``"steps"``, or ``"exit:NAME"`` for the probability to leave by that exit
-            of the start component.
+            of the start component. ``"reward given end"`` is the reward of the runs that end, for
+            models with nothing to decide or in which every policy ends.
         at_least: Stop as soon as the interval tells whether the optimum reaches this threshold.
         gamma: Discount of each step, in (0, 1): solves ``discount_steps(model, gamma)``, which is
             the model of the solution and of its certificate. Discounted totals are always finite.
@@ -79,8 +80,14 @@ def solve(
         from recurl.solving.discounted import discounted_model
 
         model = discounted_model(model, gamma, of)
-    question = question_of(model, of, objective)
+    question = asked = question_of(model, of, objective)
     kernel = _answering(_solver(model, method))
+    if asked.rewards == "given end":
+        from recurl.solving.structure import solve_given_end
+
+        if (ending := solve_given_end(model, asked)) is not None:
+            return ending
+        question = replace(asked, rewards="model")
     from recurl.solving.scaled import solve_scaled
 
     with Progress(f"solving {model.name}", shown=progress) as shown:
@@ -94,7 +101,7 @@ def solve(
         found = solve_scaled(kernel, model, question, epsilon, at_least=at_least, callback=history)
     seconds = history.seconds
     intervals = (*history.intervals, (seconds, found.lower, found.upper))
-    return replace(found, seconds=seconds, history=intervals)
+    return replace(found, question=asked, seconds=seconds, history=intervals)
 
 
 def question_of(model: RMDP, of: str, objective: str = "max") -> Question:
@@ -107,7 +114,7 @@ def question_of(model: RMDP, of: str, objective: str = "max") -> Question:
     """
     if of.startswith("exit:"):
         return Question.leave_by(model, of.removeprefix("exit:"), objective)
-    rewards = {"reward": "model", "steps": "steps"}
+    rewards = {"reward": "model", "steps": "steps", "reward given end": "given end"}
     if of not in rewards:
         raise UnknownNameError("total to solve for", of, [*rewards, "exit:NAME"])
     return Question(objective, rewards[of])

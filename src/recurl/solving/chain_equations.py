@@ -123,9 +123,16 @@ class Polynomials(NamedTuple):
 
     def slope_above(self, x: Floats, w: Floats) -> Floats:
         """At least f'(x) w."""
+        return above(self._slope(self.high, x, w), 2 * self.terms)
+
+    def slope_below(self, x: Floats, w: Floats) -> Floats:
+        """At most f'(x) w."""
+        return below(self._slope(self.low, x, w), 2 * self.terms)
+
+    def _slope(self, weight: Floats, x: Floats, w: Floats) -> Floats:
         y, z = np.append(x, 1.0), np.append(w, 0.0)
         inner = z[self.first] * y[self.second] + y[self.first] * z[self.second]
-        return above(sums(self.row, self.high * inner, len(self.terms)), 2 * self.terms)
+        return sums(self.row, weight * inner, len(self.terms))
 
     def jacobian(self, x: Floats) -> tuple[Indices, Indices, Floats]:
         """Row, column and value of the entries of f'(x)."""

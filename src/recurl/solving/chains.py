@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -304,10 +304,34 @@ def least_totals(
     return Bounds(*(np.where(infinite, np.inf, each) for each in (lower, value, upper)))
 
 
+class Operator(Protocol):
+    """A nonnegative matrix A that is known between bounds."""
+
+    def above(self, d: Floats) -> Floats:
+        """At least A d, for d >= 0."""
+
+    def below(self, d: Floats) -> Floats:
+        """At most A d, for d >= 0."""
+
+    def matrix(self) -> tuple[Indices, Indices, Floats]:
+        """Row, column and value of the entries of A, in floats."""
+
+
+def least_solution(a: Operator, b: Floats, doubt: Floats) -> Bounds:
+    """Bounds of the least solution of x = b + A x; the exact b is within half its doubt."""
+    row, column, _ = a.matrix()
+    own = reaching(row, column, b > 0)
+    x, enclosure = _Sums(a, b, doubt).candidate(own, precision=1e-15)
+    upper = enclosure.upper(np.where(own, np.inf, 0.0))
+    contracting = ~enclosure.relying_on(own & ~(a.above(enclosure.w) < enclosure.w))
+    lower = enclosure.lower(np.zeros(len(b)), contracting)
+    return Bounds(lower, np.where(np.isfinite(upper), np.clip(x, lower, upper), np.inf), upper)
+
+
 class _Sums(NamedTuple):
     """The operator x -> b + A x, with b known up to half a doubt."""
 
-    chain: Totals
+    chain: Operator
     b: Floats
     doubt: Floats
 

@@ -44,6 +44,7 @@ class Evaluation:
         exit_intervals: Intervals that hold these probabilities.
         reason: What stands in the way, where something is infinite or undefined.
         chain: The same by slot of the policy, for those that runs visit.
+        exit_values: What each exit of the start component is worth at the end.
     """
 
     policy: Policy
@@ -57,6 +58,24 @@ class Evaluation:
     exit_intervals: dict[str, tuple[float, float]]
     reason: str
     chain: Expectations
+    exit_values: tuple[float, ...]
+
+    @cached_property
+    def given_end(self) -> tuple[float, float]:
+        """Interval that holds the expected reward and worth of the exit, given that the run ends.
+
+        Infinite ends where nothing is proved, or where the run may end with probability 0.
+        """
+        if self.termination[0] >= 1:
+            return self.lower, self.upper
+        from recurl.solving.given_end import ending_rewards, quotient
+
+        rows, start, leaving = rows_of_policy(self.policy), _Start(self.policy), self.chain.leaving
+        low, high = ending_rewards(rows, leaving)
+        exits = list(self.exit_intervals.values())
+        own = [start.interval(low[rows.start, k], high[rows.start, k]) for k in range(len(exits))]
+        total = _with_worth(_sum_of(own), np.array(self.exit_values), exits)
+        return quotient(total, self.termination)
 
     @cached_property
     def depth(self) -> float:
@@ -149,7 +168,7 @@ def evaluate(
     lower, upper = _with_worth(reward, worth, exits)
     chances = [min(max(start.mean(leaving.value[at, k]), a), b) for k, (a, b) in enumerate(exits)]
     value = start.mean(found.reward[at]) + float(worth @ np.array(chances))
-    termination = (1.0, 1.0) if sure else _sum_of(exits)
+    termination = (1.0, 1.0) if sure else _at_most_1(_sum_of(exits))
     return Evaluation(
         policy,
         _between(value, lower, upper),
@@ -162,6 +181,7 @@ def evaluate(
         exit_intervals=dict(zip(names, exits, strict=True)),
         reason=_reason(lower, upper, steps, termination),
         chain=found,
+        exit_values=tuple(worth.tolist()),
     )
 
 
@@ -217,10 +237,17 @@ def _with_worth(
     return ends[0], ends[1]
 
 
-def _sum_of(exits: list[tuple[float, float]]) -> tuple[float, float]:
-    """Bounds of the probability that the run ends."""
-    low, high = (sum(Fraction(ends[side]) for ends in exits) for side in (0, 1))
-    return min(float_below(Fraction(low)), 1.0), min(float_above(Fraction(high)), 1.0)
+def _sum_of(intervals: list[tuple[float, float]]) -> tuple[float, float]:
+    """Bounds of a sum of numbers in intervals; infinite if one of them is."""
+    if not np.isfinite(intervals).all():
+        return -math.inf, math.inf
+    low, high = (sum(Fraction(ends[side]) for ends in intervals) for side in (0, 1))
+    return float_below(Fraction(low)), float_above(Fraction(high))
+
+
+def _at_most_1(interval: tuple[float, float]) -> tuple[float, float]:
+    """Bounds of a probability."""
+    return min(interval[0], 1.0), min(interval[1], 1.0)
 
 
 def _between(value: float, lower: float, upper: float) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recurl.errors import CertificateError
+from recurl.errors import CertificateError, NotProperError
 from recurl.policy import Policy
 from recurl.solving.chain_certificate import chain_certificate
 from recurl.solving.evaluate import evaluate
@@ -65,6 +65,31 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
         policy=found.policy,
         seconds=time.perf_counter() - began,
         _certify=certify,
+    )
+
+
+def solve_chain_given_end(model: RMDP, question: Question) -> Solution:
+    """The expected total reward of the runs that end, of a model with one action everywhere.
+
+    Raises:
+        NotProperError: No run ends, or no bounds are proved.
+    """
+    began = time.perf_counter()
+    found = evaluate(Policy.uniform(model))
+    low, high = found.given_end
+    if math.isinf(low) and low != high:
+        chance = found.termination
+        why = "no run ends" if chance[1] <= 0 else "bounds of it cannot be proved in floats"
+        raise NotProperError(f"{model.name}: the reward of the runs that end is not known: {why}")
+    return Solution(
+        model,
+        question,
+        low,
+        high,
+        method="evaluation",
+        reason=f"there is nothing to decide; runs end with probability {found.termination[1]:.6g}",
+        policy=found.policy,
+        seconds=time.perf_counter() - began,
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recurl.model.tables import Floats, Tables
 
 OBJECTIVES = ("max", "min")
-REWARDS = ("model", "steps", "none")
+REWARDS = ("model", "steps", "none", "given end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Question:
 
     Attributes:
         objective: ``"max"`` or ``"min"``.
-        rewards: What a transition pays: ``"model"`` its own reward, ``"steps"`` 1, ``"none"`` 0.
+        rewards: What a transition pays: ``"model"`` its own reward, ``"steps"`` 1, ``"none"`` 0;
+            ``"given end"`` its own reward, and the total is that of the runs that end.
         exit_values: What each exit of the start component is worth at the end of the run. With no
             rewards and one exit worth 1, the total is the probability to leave by that exit.
     """
@@ -45,7 +46,7 @@ class Question:
 
     def transition_rewards(self, tables: Tables) -> Floats:
         """Reward of each transition, negated if the least total is asked for."""
-        if self.rewards == "model":
+        if self.rewards in ("model", "given end"):
             return self.sign * tables.reward
         return np.full(tables.n_transitions, self.sign * (self.rewards == "steps"))
 

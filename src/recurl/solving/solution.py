@@ -175,6 +175,8 @@ def _asked(model: RMDP, question: Question) -> str:
         return f"{best} expected number of steps"
     if question.rewards == "model":
         return f"{best} expected total reward"
+    if question.rewards == "given end":
+        return f"{best} expected total reward of the runs that end"
     if sorted(question.exit_values)[-2:] in ([1.0], [0.0, 1.0]):
         t = model.tables
         first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])

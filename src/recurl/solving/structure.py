@@ -15,7 +15,7 @@ from recurl.solving.certified import solve_certified
 from recurl.solving.hierarchical import solve_hierarchical
 from recurl.solving.improper import improper_optimum
 from recurl.solving.longest_path import solve_deterministic
-from recurl.solving.no_choice import has_choice, solve_chain
+from recurl.solving.no_choice import has_choice, solve_chain, solve_chain_given_end
 from recurl.solving.one_exit import solve_one_exit
 from recurl.solving.properness import analyse
 from recurl.solving.rows import part_of
@@ -43,6 +43,26 @@ def solve_by_structure(model: RMDP, question: Question, epsilon: float, **option
         found = solve_hierarchical(model, question, epsilon, **options)
     general = solve_one_exit if model.kind.one_exit else solve_any
     return found or general(model, question, epsilon, **options)
+
+
+def solve_given_end(model: RMDP, question: Question) -> Solution | None:
+    """The expected total reward of the runs that end; None if every policy ends.
+
+    Where every policy ends it is the expected total. Where policies may differ in the probability
+    to end, it is a quotient of two expectations, which the equations of the optimum do not have.
+
+    Raises:
+        NotProperError: There are choices, and some policy may not end; or nothing could be proved.
+    """
+    if not has_choice(model):
+        return solve_chain_given_end(model, question)
+    if analyse(model).verdict != "proper":
+        raise NotProperError(
+            f"{model.name}: the best reward given that the run ends is known only if every policy "
+            "ends, as it is a quotient that no equations of values describe; "
+            "evaluate(policy).given_end has it for each policy"
+        )
+    return None
 
 
 def solve_any(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
