@@ -46,6 +46,7 @@ COMMANDS = {
     "analyse": "analyse palindrome size=8",
     "verify": "verify cloud cloud.cert",
     "convert": "convert palindrome size=12 out.yaml",
+    "formats": "formats",
     "schema": "schema",
 }
 

@@ -35,7 +35,7 @@ def test_round_trip_and_what_counts_as_done(small: Experiment, tmp_path: Path) -
 def test_a_damaged_record_is_refused_and_made_again(small: Experiment, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"experiment": ')
-    with pytest.raises(CheckpointError, match="no record"):
+    with pytest.raises(CheckpointError, match="not a record"):
         read_record(path)
     told: list[str] = []
     assert not is_done(path, next(small.runs()), "f", told.append)

@@ -70,7 +70,7 @@ def outcomes_of_model(t: Tables) -> Outcomes:
         >>> import recurl
         >>> outcomes = outcomes_of_model(recurl.zoo.cloud().tables)
         >>> outcomes.below[:3], outcomes.push[:3]
-        (array([1., 1., 1.]), array([-1,  3,  5], dtype=int32))
+        (array([1., 1., 1.]), array([-1,  5,  6], dtype=int32))
     """
     calls = t.move_box >= 0
     return Outcomes(

@@ -149,6 +149,7 @@ class CertifiedBounds:
         self._policy: Policy | None = None
         self._attained = -math.inf
         self._optimistic: list[Policy] = []
+        self._is_bounded = False
 
     def tighten(self, observed: Observed, gap: float) -> tuple[float, float]:
         """New bounds; the solver is as precise as the gap so far calls for."""
@@ -166,6 +167,7 @@ class CertifiedBounds:
             self._attained = self._bound(-1.0, below)
         except NotProperError:
             self._policy = None
+        self._is_bounded = math.isfinite(upper)
         return self._attained, upper
 
     def _started(self, model: RMDP) -> list[RMDP]:
@@ -206,8 +208,11 @@ class CertifiedBounds:
         return solve(self.criterion.lower(model), epsilon=precise, objective="min").lower
 
     def scores(self) -> Floats:
-        """The part of the values of both policies that the sets leave open, by pair."""
-        if self._policy is None or not self._optimistic:
+        """The part of the values of both policies that the sets leave open, by pair.
+
+        While the sets allow policies that do not end, every pair may be the one to blame.
+        """
+        if self._policy is None or not self._is_bounded:
             return np.ones(len(self.observed.level))
         own = without_lanes(self._policy, self.observed.model)
         return sum((self._doubts(policy) for policy in self._optimistic), self._doubts(own))
