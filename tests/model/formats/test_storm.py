@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -175,3 +177,34 @@ def test_a_crash_or_a_hang_of_storm_is_one_clear_error(
     )
     with pytest.raises(DocumentError, match=r"crashed on it \(SIGSEGV\)"):
         load(path, goal="init")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_storm_ends_with_the_process_that_asked(tmp_path: Path, storm: object) -> None:
+    text = "mdp module m x : [0..2000000000] init 0; [] true -> (x'=x+1); endmodule"
+    path = file(tmp_path, text)
+    code = "import recurl, sys; recurl.load(sys.argv[1], goal='init')"
+    with subprocess.Popen([sys.executable, "-c", code, str(path)]) as asking:
+        children = Path(f"/proc/{asking.pid}/task/{asking.pid}/children")
+        wait_for(lambda: "storm_build" in "".join(map(command, children.read_text().split())))
+        (child,) = children.read_text().split()
+        time.sleep(1)
+        asking.kill()
+    wait_for(lambda: "storm_build" not in command(child))
+
+
+def command(process: str) -> str:
+    """Command line of a process; empty if it has ended."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until something holds, for half a minute at most."""
+    for _ in range(300):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come to hold")

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from typing import Any, NoReturn, TypedDict
 
 GOAL, STAY = "recurl goal", "recurl stay"
 """Labels of the states that a property names."""
+
+_PR_SET_PDEATHSIG = 1
 
 
 class Request(TypedDict):
@@ -37,6 +40,7 @@ class Request(TypedDict):
 
 def main() -> None:
     """Build the model that the request on stdin names."""
+    _end_with_parent()
     request: Request = json.load(sys.stdin)
     _limit_memory()
     try:
@@ -101,6 +105,15 @@ def _label(storm: Any, built: Any, path: Any) -> None:
         truth = storm.model_checking(built, states).get_truth_values_vector()
         built.labeling.add_label(name)
         built.labeling.set_states(name, truth)
+
+
+def _end_with_parent() -> None:
+    """Let Ctrl-C, and the end of the process that asked, end this one, also within Storm."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _limit_memory() -> None:
