@@ -45,7 +45,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "recurl needs Python 3.11 or newer; name one: make PYTHON=..."; exit 1; }
 	test -e $(STAMP) || $(PYTHON) -m venv --clear $(VENV)
 	rm -f $(STAMP)
-	$(BIN)/python $(PIP) install -q -c constraints.txt -e '.[deep,dev]'
+	$(BIN)/python $(PIP) install -q -c constraints.txt -e '.[deep,dev,ray,tune]'
 	$(BIN)/python $(PIP) install -q -c constraints.txt -e '.[storm,planning]' || \
 		echo "stormpy or unified-planning cannot be installed: their tests are skipped"
 	touch $(STAMP)
@@ -59,8 +59,8 @@ smoke: $(STAMP)
 # Run it on Python 3.11: newer ones resolve packages that no longer support it.
 constraints:
 	$(PYTHON) -m venv --clear build/constraints
-	build/constraints/bin/python $(PIP) install -q -U '.[deep,dev,storm,planning]'
-	{ echo "# Made by 'make constraints' on Python 3.11, for recurl[deep,dev,storm,planning]."; \
+	build/constraints/bin/python $(PIP) install -q -U '.[deep,dev,ray,tune,storm,planning]'
+	{ echo "# Made by 'make constraints' on Python 3.11, for recurl[deep,dev,ray,tune,storm,planning]."; \
 	  build/constraints/bin/python $(PIP) freeze --exclude recurl; } > build/constraints.txt
 	! grep -n '@\|://' build/constraints.txt
 	mv build/constraints.txt constraints.txt

@@ -22,6 +22,7 @@ ROWS = [
     {"compilation"},
     {"progress"},
     {"model"},
+    {"execution"},
     {"policy"},
     {"simulation"},
     {"verification", "solving"},

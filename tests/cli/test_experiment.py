@@ -27,6 +27,7 @@ def test_a_failing_run_is_told_by_the_exit_code(run: Run) -> None:
     Path("study.yaml").write_text(TEXT.format(setting="memory: 1"))
     result = run("experiment", "study.yaml", code=1)
     assert "1 of 2 runs failed" in result.stderr
+    assert "cloud other-0:\nTraceback" in result.stderr
     assert "LimitError" in Path("study/cloud/runs/other-0.json").read_text()
     assert "Runs that failed" in Path("study/report.html").read_text()
 
@@ -41,3 +42,15 @@ def test_values_out_of_range_are_refused_before_anything_runs(run: Run) -> None:
 
 def test_a_missing_file_is_a_wrong_command(run: Run) -> None:
     assert "no such file" in run("experiment", "nothing.yaml", code=2).stderr
+
+
+def test_another_engine_tries_a_run_again(run: Run) -> None:
+    Path("study.yaml").write_text(TEXT.format(setting="memory: 1"))
+    result = run("experiment", "study.yaml", "--on", "processes", "--retries", "1", code=1)
+    assert result.stderr.count("cloud other-0 is tried again: ") == 1
+    assert Path("study/cloud/runs/good-0.policy").is_file()
+
+
+def test_an_unknown_engine_is_answered_with_the_known_ones(run: Run) -> None:
+    Path("study.yaml").write_text(TEXT.format(setting="learning_rate: 0.5"))
+    assert "processes" in run("experiment", "study.yaml", "--on", "spark", code=2).stderr

@@ -1,27 +1,48 @@
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from recurl.errors import BusyError
+from recurl.execution.engine import Mailbox, Said, Stopped
+from recurl.execution.lock import locked
+from recurl.execution.store import Store
 from recurl.experiment.record import Files, Record, read_record
-from recurl.experiment.run import Watch, execute, run_experiments
+from recurl.experiment.run import Watch, checkpoint_name, execute, run_experiments
 from recurl.experiment.settings import Experiment, Method, Run
+
+
+class Here(Mailbox):
+    """A link that does what a test wants with what a run reports."""
+
+    def __init__(self, report: Callable[[int], None] = lambda steps: None) -> None:
+        super().__init__(0)
+        self._on_report = report
+
+    def report(self, done: int, latest: float) -> None:
+        self._on_report(done)
+
+
+def stopped() -> Here:
+    link = Here()
+    link.stop()
+    return link
 
 
 def test_a_stopped_run_continues_to_the_same_result(small: Experiment, tmp_path: Path) -> None:
     run, model = next(small.runs()), small.model.make()
-    cut, whole = Files(tmp_path / "cut", run), Files(tmp_path / "whole", run)
-    assert execute(run, model, cut, stopping=lambda: True) is None
-    assert cut.checkpoint.is_file()
-    assert not cut.record.exists()
-    resumed, straight = execute(run, model, cut), execute(run, model, whole)
-    assert resumed is not None
-    assert straight is not None
-    assert resumed.curve == straight.curve
-    assert resumed.exact == straight.exact
-    assert not cut.checkpoint.exists()
+    cut, whole = Store(tmp_path / "cut"), Store(tmp_path / "whole")
+    with pytest.raises(Stopped):
+        execute(run, model, cut, stopped())
+    assert (tmp_path / "cut/cloud/runs/rql-0.checkpoint").is_file()
+    resumed, straight = execute(run, model, cut, Here()), execute(run, model, whole, Here())
+    assert resumed.record.curve == straight.record.curve
+    assert resumed.record.exact == straight.record.exact
+    assert resumed.policy == straight.policy
 
 
 def test_a_killed_run_continues_from_its_last_checkpoint(
@@ -29,27 +50,24 @@ def test_a_killed_run_continues_from_its_last_checkpoint(
 ) -> None:
     monkeypatch.setattr("recurl.experiment.run.CHECKPOINT_SECONDS", 0.0)
     run, model = next(small.runs()), small.model.make()
-    cut, whole = Files(tmp_path / "cut", run), Files(tmp_path / "whole", run)
+    cut, whole = Store(tmp_path / "cut"), Store(tmp_path / "whole")
     seen: list[int] = []
 
-    def die(steps: int, latest: float) -> None:
+    def die(steps: int) -> None:
         if steps == 700:
             raise SystemExit  # nothing is saved on the way out, as by a kill
 
     with pytest.raises(SystemExit):
-        execute(run, model, cut, report=die)
-    resumed = execute(run, model, cut, report=lambda steps, _: seen.append(steps))
-    straight = execute(run, model, whole)
+        execute(run, model, cut, Here(die))
+    resumed = execute(run, model, cut, Here(seen.append))
+    straight = execute(run, model, whole, Here())
     assert seen[0] == 700  # saved at 600
-    assert resumed is not None
-    assert straight is not None
-    assert resumed.curve == straight.curve
+    assert resumed.record.curve == straight.record.curve
 
 
 def test_record_has_what_is_needed_to_repeat_it(small: Experiment, tmp_path: Path) -> None:
     run, model = next(small.runs()), small.model.make()
-    record = execute(run, model, Files(tmp_path, run))
-    assert record is not None
+    record = execute(run, model, Store(tmp_path), Here()).record
     assert record.config["settings"]["learning_rate"] == 0.02
     assert record.model["fingerprint"] == model.fingerprint
     assert {"python", "recurl", "numpy"} <= set(record.versions)
@@ -60,27 +78,24 @@ def test_record_has_what_is_needed_to_repeat_it(small: Experiment, tmp_path: Pat
 
 
 def test_a_checkpoint_that_cannot_be_read_is_named(small: Experiment, tmp_path: Path) -> None:
-    run, model = next(small.runs()), small.model.make()
-    files = Files(tmp_path, run)
-    assert execute(run, model, files, stopping=lambda: True) is None
-    files.checkpoint.write_bytes(b"nonsense")
-    told: list[str] = []
-    record = execute(run, model, files, tell=told.append)
-    assert record is not None
-    assert not record.failed
+    run, model, store = next(small.runs()), small.model.make(), Store(tmp_path)
+    with pytest.raises(Stopped):
+        execute(run, model, store, stopped())
+    store.write(checkpoint_name(run), b"nonsense")
+    link = Here()
+    record = execute(run, model, store, link).record
     assert record.steps == small.steps
-    (line,) = told
+    (line,) = [event.text for event in link.fetch() if isinstance(event, Said)]
     assert line.startswith("cloud rql-0 begins again")
-    assert str(files.checkpoint) in line
+    assert store.path(checkpoint_name(run)) in line
 
 
 def test_a_checkpoint_of_other_settings_is_not_continued(small: Experiment, tmp_path: Path) -> None:
-    run, model = next(small.runs()), small.model.make()
-    files = Files(tmp_path, run)
-    assert execute(run, model, files, stopping=lambda: True) is None
+    run, model, store = next(small.runs()), small.model.make(), Store(tmp_path)
+    with pytest.raises(Stopped):
+        execute(run, model, store, stopped())
     other = next(msgspec.structs.replace(small, steps=1_500).runs())
-    record = execute(other, model, files)
-    assert record is not None
+    record = execute(other, model, store, Here()).record
     assert record.curve["steps"][:2] == [0, 100]
     assert record.steps == 1_500
 
@@ -131,3 +146,52 @@ def test_a_failing_run_is_recorded_and_the_others_go_on(small: Experiment, tmp_p
     assert [record.failed for record in records] == [True, False, True, False]
     assert "ValueError" in records[0].error
     assert read_record(Files(tmp_path, next(both.runs())).record) == records[0]
+
+
+def same(record: Record) -> Record:
+    """A record without what differs between two runs of the same thing."""
+    return msgspec.structs.replace(record, started="", seconds=0.0, machine={})
+
+
+def test_records_and_policies_are_the_same_on_processes(small: Experiment, tmp_path: Path) -> None:
+    one = msgspec.structs.replace(small, methods=small.methods[:2])
+    here = run_experiments([one], tmp_path / "here")
+    there = run_experiments([one], tmp_path / "there", on="processes", workers=2)
+    assert [same(record) for record in there] == [same(record) for record in here]
+    names = sorted(path.name for path in (tmp_path / "here/cloud/runs").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "there/cloud/runs").iterdir())
+    for name in [name for name in names if name.endswith(".policy")]:
+        policies = [tmp_path / place / "cloud/runs" / name for place in ("here", "there")]
+        assert policies[0].read_bytes() == policies[1].read_bytes()
+
+
+def test_checkpoints_can_be_kept_apart(small: Experiment, tmp_path: Path) -> None:
+    kept, out = tmp_path / "kept", tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        run_experiments([small], out, watch=Interrupting(), workers=1, checkpoints=kept)
+    assert not list(out.rglob("*.checkpoint"))
+    again = run_experiments([small], out, checkpoints=kept)
+    assert not list(kept.rglob("*.*"))
+    assert means(again) == means(run_experiments([small], tmp_path / "whole"))
+
+
+def test_a_folder_in_use_is_refused(small: Experiment, tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(BusyError, match=f"in use by process {os.getpid()}"):
+        run_experiments([small], tmp_path)
+
+
+def test_a_failing_run_is_tried_again_as_often_as_asked(small: Experiment, tmp_path: Path) -> None:
+    bad = Method("bad", "rql", {"learning_rate": 7}, label="bad")
+    only = msgspec.structs.replace(small, methods=(bad,), seeds=(0,))
+    watch = Saying()
+    (record,) = run_experiments([only], tmp_path, retries=2, watch=watch)
+    assert record.failed
+    assert [line.split(":")[0] for line in watch.said] == ["cloud bad-0 is tried again"] * 2
+
+
+class Saying(Watch):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)

@@ -10,7 +10,7 @@ import recurl
 def test_runs_are_those_of_single_learners() -> None:
     model = recurl.zoo.cloud()
     settings = {"preset": "swift", "episode_limit": 200, "evaluate_every": 1000}
-    together = recurl.learn_many(model, [5, 7, 8], 6000, threads=3, **settings)
+    together = recurl.learn_many(model, [5, 7, 8], 6000, workers=3, **settings)
     for learner in together:
         alone = recurl.RecursiveQLearning(model, seed=learner.settings.seed, **settings)  # type: ignore[arg-type]
         alone.learn(6000)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recurl.cli.numbers import count
+from recurl.cli.engines import Checkpoints, On, Retries, Workers, failures
 from recurl.cli.output import AsJson, UsageError, complain, print_json, show, table, this_command
 from recurl.interrupts import farewell
 
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   recurl experiment study.yaml
   recurl experiment study.yaml --out runs/study --workers 1
+  recurl experiment study.yaml --on ray://head:10001 --checkpoints s3://bucket/study --retries 2
 """
 
 WIDE = ("IQM [95 %]", "distance", "steps to 5 %", "steps to 1 %", "time a run", "steps/s")
 """Columns that are left to the report: a terminal is not that wide."""
 
 
-Workers = Annotated[int | None, count("Runs at once; all cores if not given.", most=1024)]
-
-
 def experiment(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Models, methods, seeds, steps.")],
     *,
     out: Annotated[Path | None, typer.Option(help="Folder; named after the file.")] = None,
+    on: On = "local",
     workers: Workers = None,
+    checkpoints: Checkpoints = None,
+    retries: Retries = 0,
     json: AsJson = False,
 ) -> None:
     """Run the experiments of a file; makes a figure and a report.
@@ -44,13 +45,19 @@ def experiment(
 
     if not file.is_file():
         raise UsageError(f"{file}: there is no such file")
-    run_and_report(load_experiments(file), out or Path(file.stem), workers=workers, json=json)
+    how = {"on": on, "workers": workers, "checkpoints": checkpoints, "retries": retries}
+    run_and_report(load_experiments(file), out or Path(file.stem), json=json, **how)
 
 
-def run_and_report(
-    experiments: Sequence[Experiment], out: Path, *, workers: int | None, json: bool
-) -> None:
-    """Run what is not done yet, write the results, and end with 1 if a run failed."""
+def run_and_report(experiments: Sequence[Experiment], out: Path, *, json: bool, **how: Any) -> None:
+    """Run what is not done yet, write the results, and end with 1 if a run failed.
+
+    Args:
+        experiments: What to run.
+        out: Where.
+        json: Whether to print JSON.
+        **how: What `run_experiments` takes of engines.
+    """
     from recurl.experiment.progress import Display
     from recurl.experiment.run import run_experiments
     from recurl.experiment.study import read_study
@@ -58,12 +65,15 @@ def run_and_report(
 
     stopped = f"Stopped. What was learned is saved in {out}. Continue: {this_command()}"
     with farewell(lambda: stopped), Display() as watch:
-        records = run_experiments(experiments, out, workers=workers, watch=watch)
+        records = run_experiments(experiments, out, watch=watch, **how)
     with Progress("solving for the optimum"):
         studies = [read_study(out / one.name) for one in experiments]
     write_and_show(studies, out, json=json)
-    if failed := sum(record.failed for record in records):
-        complain(f"{failed} of {len(records)} runs failed; their records have the tracebacks")
+    failed = [record for record in records if record.failed]
+    if failed:
+        errors = {f"{one.experiment} {one.method}-{one.seed}": one.error for one in failed}
+        typer.echo(failures(errors), err=True)
+        complain(f"{len(errors)} of {len(records)} runs failed; their records have the tracebacks")
         raise typer.Exit(1)
 
 

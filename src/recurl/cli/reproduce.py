@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from recurl.cli.experiment import Workers, run_and_report
+from recurl.cli.engines import Checkpoints, On, Retries, Workers
+from recurl.cli.experiment import run_and_report
 from recurl.cli.numbers import count
 from recurl.cli.output import AsJson
 
@@ -15,6 +16,7 @@ EXAMPLES = """\
   recurl reproduce cloud
   recurl reproduce all --quick --out runs/quick
   recurl reproduce spelunking --seeds 3
+  recurl reproduce all --on processes
 """
 
 
@@ -30,7 +32,10 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="Folder; 'reproduced', or 'reproduced-quick'.")
     ] = None,
+    on: On = "local",
     workers: Workers = None,
+    checkpoints: Checkpoints = None,
+    retries: Retries = 0,
     json: AsJson = False,
 ) -> None:
     """Rerun the experiments of the paper, with a report.
@@ -46,4 +51,5 @@ def reproduce(
     chosen = list(made.values()) if which == "all" else [made[which]]
     # Apart, so that a quick look does not replace long runs by short ones.
     folder = out or Path("reproduced-quick" if quick else "reproduced")
-    run_and_report(chosen, folder, workers=workers, json=json)
+    how = {"on": on, "workers": workers, "checkpoints": checkpoints, "retries": retries}
+    run_and_report(chosen, folder, json=json, **how)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -11,6 +10,7 @@ from recurl.experiment.run import Watch
 from recurl.progress import Progress, clock_text, is_live
 
 if TYPE_CHECKING:
+    from recurl.execution.pieces import Counts
     from recurl.experiment.record import Record
     from recurl.experiment.settings import Run
 
@@ -39,7 +39,7 @@ class Estimate:
         self._total = sum(self._left.values())
         self._kind = {_key(run): _kind(run) for run in todo}
         self._done: dict[tuple[str, str, int], tuple[int, int, float]] = {}
-        self._workers = workers
+        self.workers = workers
 
     def note(self, run: Run, steps: int, seconds: float, before: int = 0) -> None:
         """Note the steps of a run, and the seconds that all but those before took."""
@@ -69,7 +69,7 @@ class Estimate:
             if rest and self._kind[key] not in pace:
                 return None
             rests.append(rest * pace.get(self._kind[key], 0.0))
-        return max(sum(rests) / self._workers, *rests, 0.0)
+        return max(sum(rests) / self.workers, *rests, 0.0)
 
     def _pace(self) -> dict[tuple[str, str], float]:
         """Seconds a step, by experiment and method."""
@@ -96,7 +96,6 @@ class Display(Watch):
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._clock: dict[tuple[str, str, int], tuple[float, int]] = {}
         self._progress = Progress("running experiments")
 
@@ -114,42 +113,42 @@ class Display(Watch):
 
     def begin(self, todo: list[Run], done: int, workers: int) -> None:
         """Show how much there is to do."""
-        self._estimate, self._count, self._ended = Estimate(todo, workers), len(todo), 0
-        self._failed = 0
+        self._estimate, self._total, self._ended = Estimate(todo, workers), len(todo), 0
+        self._counts = ""
         if done:
             self.say(f"{done} of {done + len(todo)} runs are done already")
         self._progress.left = self._estimate.seconds
         self._progress.total, self._progress.unit = 100, "%"
 
+    def count(self, counts: Counts) -> None:
+        """Show how many runs are done, running and waiting."""
+        self._counts, self._estimate.workers = str(counts), counts.slots
+        self._note()
+
     def advance(self, run: Run, steps: int, latest: float) -> None:
         """Note where a run stands."""
         now = time.perf_counter()
-        with self._lock:
-            begun, first = self._clock.setdefault(_key(run), (now, steps))
-            self._estimate.note(run, steps, now - begun, first)
-            name = f"{run.experiment.name} {run.name}"
-            self._note(f"{name} at {steps:,} steps, latest test {latest:.4g} (sampled)")
+        begun, first = self._clock.setdefault(_key(run), (now, steps))
+        self._estimate.note(run, steps, now - begun, first)
+        name = f"{run.experiment.name} {run.name}"
+        self._note(f"{name} at {steps:,} steps, latest test {latest:.4g} (sampled)")
 
     def _note(self, text: str = "") -> None:
-        failed = f", {self._failed} failed" if self._failed else ""
-        ended = f"{self._ended} of {self._count} runs done{failed}"
-        note = f"{ended}; {text}" if text else ended
+        note = f"{self._counts}; {text}" if text else self._counts
         self._progress.update(round(100 * self._estimate.share), note)
 
     def finish(self, run: Run, record: Record) -> None:
         """Say how a run ended: on a terminal only if it failed."""
-        with self._lock:
-            self._ended += 1
-            self._failed += record.failed
-            if record.failed:  # it may have failed before its first step, and others like it will
-                self._estimate.note(run, run.experiment.steps, 0.0)
-            self._estimate.complete(run)
-            self._note()
-            if record.failed or not is_live():
-                self.say(self._line(run, record))
+        self._ended += 1
+        if record.failed:  # it may have failed before its first step, and others like it will
+            self._estimate.note(run, run.experiment.steps, 0.0)
+        self._estimate.complete(run)
+        self._note()
+        if record.failed or not is_live():
+            self.say(self._line(run, record))
 
     def _line(self, run: Run, record: Record) -> str:
-        head = f"[{self._ended}/{self._count}] {run.experiment.name} {run.name}"
+        head = f"[{self._ended}/{self._total}] {run.experiment.name} {run.name}"
         if record.failed:
             return f"{head} FAILED: {record.error.strip().splitlines()[-1]}"
         worth = record.exact.value if record.exact else None

@@ -138,13 +138,6 @@ class Files:
         folder = Path(out) / run.experiment.name / "runs"
         self.record = folder / f"{run.name}.json"
         self.policy = folder / f"{run.name}.policy"
-        self.checkpoint = folder / f"{run.name}.checkpoint"
-        self.partial = folder / f"{run.name}.partial"
-
-    def forget_partial(self) -> None:
-        """Remove what a run keeps to continue from."""
-        self.partial.unlink(missing_ok=True)
-        self.checkpoint.unlink(missing_ok=True)
 
 
 def write_record(path: Path, record: Record) -> None:

@@ -1,21 +1,23 @@
-"""One run, from its settings to its record."""
+"""One run, from its settings to its record; and many of them on any engine."""
 
 from __future__ import annotations
 
+import io
 import math
 import os
-import threading
 import time
-import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from recurl.errors import RecurlError
+from recurl.execution.engine import Link, Stopped
+from recurl.execution.lock import locked
+from recurl.execution.pieces import Counts, Observer, Outcome, run_pieces
+from recurl.execution.store import Store
 from recurl.experiment.options import learner_class, make_learner
 from recurl.experiment.record import (
     Exact,
@@ -30,9 +32,7 @@ from recurl.experiment.record import (
     write_record,
 )
 from recurl.experiment.study import begin_study
-from recurl.interrupts import in_threads
 from recurl.model.files import write_atomic
-from recurl.model.limits import read_note
 
 if TYPE_CHECKING:
     from recurl.experiment.settings import Experiment, Run
@@ -42,13 +42,7 @@ if TYPE_CHECKING:
 
 
 CHECKPOINT_SECONDS = 20.0
-"""A run is saved when so long has passed since it was saved last."""
-
-Report = Callable[[int, float], None]
-"""Called with the steps done so far and the latest test."""
-
-Tell = Callable[[str], None]
-"""Called with messages to show."""
+"""A run is saved when this time has passed since it was saved last."""
 
 
 class Partial(msgspec.Struct, frozen=True):
@@ -58,101 +52,90 @@ class Partial(msgspec.Struct, frozen=True):
     seconds: float
 
 
-def execute(
-    run: Run,
-    model: RMDP,
-    files: Files,
-    *,
-    stopping: Callable[[], bool] = lambda: False,
-    report: Report = lambda steps, latest: None,
-    tell: Tell = lambda text: None,
-) -> Record | None:
-    """Do a run, or the rest of it, and write its record; None if it was told to stop before.
+class Finished(NamedTuple):
+    """A run that is done: its record, and the content of its policy's file."""
 
-    A run that fails leaves a record too, with its traceback.
+    record: Record
+    policy: bytes
+
+
+def execute(run: Run, model: RMDP, store: Store, link: Link) -> Finished:
+    """Do a run, or the rest of it.
 
     Args:
         run: Which run.
         model: Its model.
-        files: Where its files are.
-        stopping: Whether it should stop; asked several times a second.
-        report: Told how it goes.
-        tell: Told if it cannot be continued from where it was stopped.
+        store: Where it keeps its checkpoint; what is there is continued, and stays there.
+        link: Told how it goes; asked several times a second whether to stop.
+
+    Raises:
+        Stopped: It was asked to stop, and is saved.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    try:
-        worker = _Worker(run, model, files, tell)
-        if not worker.finish(stopping, report):
-            return None
-        record = worker.record(started)
-    except Exception:
-        record = _record(run, model, started, error=traceback.format_exc())
-    write_record(files.record, record)
-    files.forget_partial()
-    return record
+    worker = _Worker(run, model, store, link)
+    worker.finish()
+    return worker.finished(started)
 
 
 class _Worker:
     """A learner with the clock and the checkpoints of its run."""
 
-    def __init__(self, run: Run, model: RMDP, files: Files, tell: Tell) -> None:
-        self.run, self.model, self.files = run, model, files
-        self.learner, self.before = self._begin(tell)
+    def __init__(self, run: Run, model: RMDP, store: Store, link: Link) -> None:
+        self.run, self.model, self.store, self.link = run, model, store, link
+        self.learner, self.before = self._begin()
         self.clock = self.saved = time.perf_counter()
 
-    def _begin(self, tell: Tell) -> tuple[Learner, float]:
+    def _begin(self) -> tuple[Learner, float]:
         """A learner where the run was left, or a new one; and the seconds it has taken."""
-        if self.files.partial.is_file():
+        run, store = self.run, self.store
+        note, data = store.read(partial_name(run)), store.read(checkpoint_name(run))
+        if note is not None and data is not None:
             try:
-                partial = read_note(self.files.partial, Partial)
+                partial = msgspec.json.decode(note, type=Partial)
                 # One with other settings cannot begin this run.
-                if partial.config == self.run.config:
-                    kind = learner_class(self.run.method.algorithm)
-                    return kind.load(self.files.checkpoint, self.model), partial.seconds
-            except (OSError, ValueError, RecurlError) as error:
-                name = f"{self.run.experiment.name} {self.run.name}"
-                tell(f"{name} begins again: what was saved of it cannot be read ({error})")
-            self.files.forget_partial()
-        return make_learner(self.run, self.model), 0.0
+                if partial.config == run.config:
+                    kind = learner_class(run.method.algorithm)
+                    return kind.load(io.BytesIO(data), self.model), partial.seconds
+            except (ValueError, RecurlError) as error:
+                name, where = f"{run.experiment.name} {run.name}", store.path(checkpoint_name(run))
+                self.link.say(f"{name} begins again: {where} cannot be read ({error})")
+            forget_partial(store, run)
+        return make_learner(run, self.model), 0.0
 
     @property
     def seconds(self) -> float:
         return self.before + time.perf_counter() - self.clock
 
-    def finish(self, stopping: Callable[[], bool], report: Report) -> bool:
-        """Learn to the end; False if it was told to stop, with all that was learned saved."""
+    def finish(self) -> None:
+        """Learn to the end; if it is asked to stop before, all that was learned is saved."""
         learner, end = self.learner, self.run.experiment.steps
         if not learner.steps and not len(learner.curve) and learner.settings.evaluate_every:
             learner.curve.add(learner.test())
 
         def look(_: Any) -> None:
             latest = learner.curve.last.mean if len(learner.curve) else math.nan
-            report(learner.steps, latest)
+            self.link.report(learner.steps, latest)
             if time.perf_counter() - self.saved > CHECKPOINT_SECONDS:
                 self.save()
 
-        learner.learn(max(0, end - learner.steps), look, stopping=stopping)
+        learner.learn(max(0, end - learner.steps), look, stopping=self.link.stopping)
         if learner.steps < end:
             self.save()
+            raise Stopped
         self.took = self.seconds
-        return learner.steps >= end
 
     def save(self) -> None:
         """Save the run so that it can be continued."""
-        self.files.record.parent.mkdir(parents=True, exist_ok=True)
-        self.learner.save(self.files.checkpoint)
-        write_atomic(
-            self.files.partial, msgspec.json.encode(Partial(self.run.config, self.seconds))
-        )
+        self.store.write(checkpoint_name(self.run), self.learner.to_bytes())
+        note = msgspec.json.encode(Partial(self.run.config, self.seconds))
+        self.store.write(partial_name(self.run), note)
         self.saved = time.perf_counter()
 
-    def record(self, started: str) -> Record:
-        """The record of the finished run; its policy is saved beside it."""
+    def finished(self, started: str) -> Finished:
+        """The record and the policy of the finished run."""
         learner: Any = self.learner
         policy = learner.policy()
-        self.files.record.parent.mkdir(parents=True, exist_ok=True)
-        policy.save(self.files.policy)
-        return _record(
+        record = _record(
             self.run,
             self.model,
             started,
@@ -162,6 +145,29 @@ class _Worker:
             curve=curve_columns(learner.curve),
             exact=exact_value(policy, self.run.gamma),
         )
+        return Finished(record, policy.to_json())
+
+
+def checkpoint_name(run: Run) -> str:
+    """Name of the checkpoint of a run in its store: beside its record, if that is the folder.
+
+    Example:
+        >>> from recurl.experiment.paper import PAPER
+        >>> checkpoint_name(next(PAPER["cloud"].runs()))
+        'cloud/runs/rql-0.checkpoint'
+    """
+    return f"{run.experiment.name}/runs/{run.name}.checkpoint"
+
+
+def partial_name(run: Run) -> str:
+    """Name of the note that says which run a checkpoint is of."""
+    return f"{run.experiment.name}/runs/{run.name}.partial"
+
+
+def forget_partial(store: Store, run: Run) -> None:
+    """Remove what a run keeps to continue from."""
+    store.remove(partial_name(run))
+    store.remove(checkpoint_name(run))
 
 
 def exact_value(policy: Policy, gamma: float = 1.0) -> Exact:
@@ -200,10 +206,13 @@ def _record(run: Run, model: RMDP, started: str, **found: Any) -> Record:
 
 
 class Watch:
-    """Observer of runs; this one does nothing. Called from the threads of the runs."""
+    """Observer of runs; this one does nothing."""
 
     def begin(self, todo: list[Run], done: int, workers: int) -> None:
         """These runs are to be done; a number of others were done before."""
+
+    def count(self, counts: Counts) -> None:
+        """The numbers of runs that are done, running and waiting have changed."""
 
     def advance(self, run: Run, steps: int, latest: float) -> None:
         """A run stands here, and its latest test was this."""
@@ -227,21 +236,28 @@ def run_experiments(
     *,
     workers: int | None = None,
     watch: Watch | None = None,
+    on: str = "local",
+    checkpoints: str | os.PathLike[str] | None = None,
+    retries: int = 0,
 ) -> list[Record]:
     """Do all runs that have no record yet; returns the records of all, failed ones included.
 
-    Runs go in threads: what takes time is compiled code that runs beside other threads, and a
-    program that one run compiled serves the next. An interrupt lets each running one save itself,
-    so that the same call goes on from there.
+    Every run is a piece for `recurl.execution.pieces.run_pieces`; its record is the same on every
+    engine. An interrupt lets each running one save itself: the same call goes on from there.
 
     Args:
         experiments: What to run.
         out: Folder of the records; each experiment has a folder in it.
         workers: How many runs at once; all cores if not given.
         watch: Told how it goes.
+        on: The engine: ``"local"``, ``"processes"``, ``"ray"`` or ``"ray://HOST:PORT"``.
+        checkpoints: Folder or URL where unfinished runs are kept, which all machines of the engine
+            reach; the folder of the records if not given.
+        retries: How often a run that fails is tried again before its record says so.
 
     Raises:
         KeyboardInterrupt: After everything is saved.
+        BusyError: Another process works in the folder.
 
     Example:
         >>> import tempfile
@@ -251,16 +267,28 @@ def run_experiments(
         >>> [record.method for record in records]
         ['rql', 'ql', 'rql-swift']
     """
-    watch = watch or Watch()
-    jobs = [job for experiment in experiments for job in _jobs(experiment, Path(out))]
-    todo = [job for job in jobs if not _is_done(job, watch)]
-    # A seed of everything first: then all methods have a pace, and the estimate is one.
-    todo.sort(key=lambda job: job.run.seed)
-    count = workers or os.cpu_count() or 1
-    watch.begin([job.run for job in todo], len(jobs) - len(todo), count)
-    stop = threading.Event()
-    in_threads([partial(_do, job, stop, watch) for job in todo], count, stop=stop)
-    return [read_record(job.files.record) for job in jobs]
+    watch, store = watch or Watch(), Store(out if checkpoints is None else checkpoints)
+    with locked(out):
+        jobs = [job for experiment in experiments for job in _jobs(experiment, Path(out))]
+        todo = [job for job in jobs if not _is_done(job, watch)]
+        # A seed of everything first: then all methods have a pace, and the estimate is one.
+        todo.sort(key=lambda job: job.run.seed)
+        watch.begin([job.run for job in todo], len(jobs) - len(todo), workers or _cores())
+        models = {job.run.experiment.name: job.model for job in todo}
+        run_pieces(
+            _execute,
+            [job.run for job in todo],
+            shared=(models, store),
+            on=on,
+            workers=workers,
+            retries=retries,
+            observer=_Writer(todo, store, watch),
+        )
+        return [read_record(job.files.record) for job in jobs]
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
 
 
 def _jobs(experiment: Experiment, out: Path) -> list[_Job]:
@@ -273,14 +301,47 @@ def _is_done(job: _Job, watch: Watch) -> bool:
     return is_done(job.files.record, job.run, job.model.fingerprint, watch.say)
 
 
-def _do(job: _Job, stop: threading.Event, watch: Watch) -> None:
-    def report(steps: int, latest: float) -> None:
-        watch.advance(job.run, steps, latest)
+def _execute(shared: tuple[dict[str, RMDP], Store], run: Run, link: Link) -> Finished:
+    """The piece of a run."""
+    models, store = shared
+    return execute(run, models[run.experiment.name], store, link)
 
-    if stop.is_set():
-        return
-    record = execute(
-        job.run, job.model, job.files, stopping=stop.is_set, report=report, tell=watch.say
-    )
-    if record is not None:
-        watch.finish(job.run, record)
+
+class _Writer(Observer):
+    """Writes the records of runs as they come in."""
+
+    def __init__(self, jobs: list[_Job], store: Store, watch: Watch) -> None:
+        self._jobs, self._store, self._watch = jobs, store, watch
+
+    def count(self, counts: Counts) -> None:
+        """Pass on how many runs are in which state."""
+        self._watch.count(counts)
+
+    def say(self, text: str) -> None:
+        """Pass on a message."""
+        self._watch.say(text)
+
+    def report(self, piece: int, done: int, latest: float) -> None:
+        """Pass on how far a run is."""
+        self._watch.advance(self._jobs[piece].run, done, latest)
+
+    def retry(self, piece: int, error: str) -> None:
+        """Say which run is tried again, and why."""
+        run = self._jobs[piece].run
+        last = error.strip().splitlines()[-1]
+        self._watch.say(f"{run.experiment.name} {run.name} is tried again: {last}")
+
+    def end(self, outcome: Outcome) -> Iterable[Any]:
+        """Write the policy and the record; then nothing is left to continue."""
+        run, model, files = self._jobs[outcome.piece]
+        files.record.parent.mkdir(parents=True, exist_ok=True)
+        if outcome.failed:
+            started = datetime.now(UTC).isoformat(timespec="seconds")
+            record = _record(run, model, started, error=outcome.error)
+        else:
+            record = outcome.result.record
+            write_atomic(files.policy, outcome.result.policy)
+        write_record(files.record, record)
+        forget_partial(self._store, run)
+        self._watch.finish(run, record)
+        return ()

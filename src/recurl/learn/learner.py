@@ -17,16 +17,11 @@ import numpy as np
 from recurl.errors import CheckpointError
 from recurl.interrupts import deferred, requested
 from recurl.learn.callbacks import Callbacks, as_list
-from recurl.learn.checkpoint import (
-    checkpoint_bytes,
-    expect,
-    read_checkpoint,
-    restoring,
-    write_checkpoint,
-)
+from recurl.learn.checkpoint import checkpoint_bytes, expect, read_checkpoint, restoring
 from recurl.learn.curve import Curve, Score
 from recurl.learn.prediction import Predictor
 from recurl.learn.schedules import FRACTION
+from recurl.model.files import write_atomic
 from recurl.model.rmdp import RMDP
 from recurl.progress import Progress
 
@@ -284,7 +279,11 @@ class Learner(ABC):
 
         On an environment, which cannot be saved, a loaded run continues with a new episode.
         """
-        write_checkpoint(path, *self._whole_content())
+        write_atomic(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes."""
+        return checkpoint_bytes(*self._whole_content())
 
     def _content(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of a checkpoint."""
@@ -307,17 +306,17 @@ class Learner(ABC):
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds a checkpoint, and the model or environment."""
         subject = self.engine.env if self.model is None else self.model
-        return _unpickled, (type(self), checkpoint_bytes(*self._whole_content()), subject)
+        return _unpickled, (type(self), self.to_bytes(), subject)
 
     @classmethod
     def load(
         cls,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | BinaryIO,
         model_or_env: RMDP | gym.Env[Any, Any],
         *,
         evaluation_env: gym.Env[Any, Any] | None = None,
     ) -> Self:
-        """Read a learner that was saved, for the same model or environment.
+        """Read a learner from a file that was saved, for the same model or environment.
 
         Raises:
             CheckpointError: The file is damaged, foreign, or for another model.

@@ -1,14 +1,14 @@
-"""Many runs at once, one per seed, on all cores."""
+"""Many runs at once, one per seed, on all cores or on a cluster."""
 
 from __future__ import annotations
 
-import os
-import threading
+import io
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, TypeVar
 
-from recurl.interrupts import in_threads
+from recurl.execution.engine import Link, Stopped
+from recurl.execution.pieces import results_of, run_pieces
+from recurl.interrupts import aside
 from recurl.learn.learner import Learner
 from recurl.learn.tabular import RecursiveQLearning
 from recurl.model.rmdp import RMDP
@@ -22,7 +22,8 @@ def learn_many(
     total_timesteps: float,
     *,
     algorithm: Callable[..., Kind] = RecursiveQLearning,  # type: ignore[assignment]
-    threads: int | None = None,
+    workers: int | None = None,
+    on: str = "local",
     **settings: Any,
 ) -> list[Kind]:
     """Learn with many seeds in parallel; each run is what it would be alone, to the bit.
@@ -32,7 +33,8 @@ def learn_many(
         seeds: The seeds, or their number: 10 stands for 0 to 9.
         total_timesteps: Steps of each run.
         algorithm: `RecursiveQLearning`, `QLearning`, `DeepRecursiveQLearning` or `DQN`.
-        threads: How many run at once; all cores if not given.
+        workers: How many run at once; all cores if not given.
+        on: The engine: ``"local"``, ``"processes"``, ``"ray"`` or ``"ray://HOST:PORT"``.
         **settings: What the algorithm takes, but for the seed.
 
     Raises:
@@ -48,12 +50,30 @@ def learn_many(
     learners = [algorithm(model, seed=seed, **settings) for seed in numbers]
     for one in learners:
         one.set_budget(total_timesteps)
-    stop = threading.Event()
-    # The first one compiles, where it must, before the threads ask for it all at once.
-    in_threads([partial(one.learn, 1) for one in learners[:1]], 1)
-    jobs = [
-        partial(one.learn, int(total_timesteps) - one.steps, stopping=stop.is_set)
-        for one in learners
-    ]
-    in_threads(jobs, threads or os.cpu_count() or 1, stop=stop)
-    return learners
+    steps = int(total_timesteps)
+    if on == "local":
+        # The first one compiles, where it must, before the threads ask for it all at once.
+        if learners:
+            aside(lambda: learners[0].learn(1))
+        results_of(run_pieces(_learn, learners, shared=steps, workers=workers))
+        return learners
+    saved = [(type(one), one.to_bytes()) for one in learners]
+    found = run_pieces(_learn_saved, saved, shared=(model, steps), on=on, workers=workers)
+    kinds = [type(one) for one in learners]
+    pairs = zip(kinds, results_of(found), strict=True)
+    return [kind.load(io.BytesIO(data), model) for kind, data in pairs]
+
+
+def _learn(steps: int, learner: Learner, link: Link) -> None:
+    """Learn up to a number of steps."""
+    learner.learn(steps - learner.steps, stopping=link.stopping)
+    if learner.steps < steps:
+        raise Stopped
+
+
+def _learn_saved(shared: tuple[RMDP, int], saved: tuple[type[Learner], bytes], link: Link) -> bytes:
+    """The same in another process: from a checkpoint to a checkpoint."""
+    (model, steps), (kind, data) = shared, saved
+    learner = kind.load(io.BytesIO(data), model)
+    _learn(steps, learner, link)
+    return learner.to_bytes()

@@ -325,9 +325,13 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy as JSON; the model is named by its fingerprint."""
+        write_atomic(path, self.to_json())
+
+    def to_json(self) -> bytes:
+        """The content of the file that `save` writes."""
         import msgspec
 
-        write_atomic(path, msgspec.json.encode(self._document()))
+        return msgspec.json.encode(self._document())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], model: RMDP) -> Self:

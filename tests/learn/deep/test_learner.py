@@ -84,7 +84,7 @@ def test_divergence_leaves_the_last_good_checkpoint(tmp_path: Path) -> None:
 
 def test_many_seeds_are_what_each_is_alone() -> None:
     model = recurl.zoo.cloud()
-    together = learn_many(model, 3, 120, algorithm=DeepRecursiveQLearning, threads=2, **TINY)
+    together = learn_many(model, 3, 120, algorithm=DeepRecursiveQLearning, workers=2, **TINY)
     alone = DeepRecursiveQLearning(model, **TINY, seed=2).learn(120)
     for name, array in alone.engine.arrays().items():
         assert array.tobytes() == together[2].engine.arrays()[name].tobytes(), name

@@ -1,0 +1,98 @@
+"""One driver for each output folder: a lock that ends with the process that holds it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from recurl.errors import BusyError
+from recurl.model.limits import read_note
+
+NAME = "driver.lock"
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """The process that holds a lock.
+
+    Example:
+        >>> str(Holder("node7", 4711, "recurl reproduce all", "2026-01-01T12:00:00+00:00"))
+        'process 4711 on node7 (recurl reproduce all), since 2026-01-01T12:00:00+00:00'
+    """
+
+    machine: str
+    process: int
+    command: str
+    since: str
+
+    def __str__(self) -> str:
+        where = f"process {self.process} on {self.machine}"
+        return f"{where} ({self.command}), since {self.since}"
+
+
+@contextmanager
+def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold the lock of a folder, which is made if it is not there.
+
+    The operating system ends the lock with the process, however that ends; the file stays behind
+    and is taken over. Where there are no such locks (Windows), folders are not locked.
+
+    Raises:
+        BusyError: Another process holds it; the error names that process.
+
+    Example:
+        >>> import tempfile
+        >>> with locked(tempfile.mkdtemp()):
+        ...     pass  # no other driver works in the folder
+    """
+    path = Path(folder) / NAME
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if os.name != "posix":
+        yield
+        return
+    with _taken(path) as file:
+        file.truncate(0)
+        file.write(msgspec.json.encode(_this_process()))
+        file.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _taken(path: Path) -> BinaryIO:
+    """The file of the lock, open and locked."""
+    import fcntl
+
+    while True:
+        file = path.open("a+b")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            raise BusyError(f"{path.parent} is in use by {_holder(path)}") from error
+        # Its holder may have removed it between the two calls: then it locks nothing.
+        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            return file
+        file.close()
+
+
+def _this_process() -> Holder:
+    command = shlex.join([os.path.basename(sys.argv[0] or "python"), *sys.argv[1:]])
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    return Holder(platform.node(), os.getpid(), command, since)
+
+
+def _holder(path: Path) -> str:
+    try:
+        return str(read_note(path, Holder))
+    except (OSError, ValueError):
+        return "another process"
