@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recurl.execution.engine import Link, Stopped
+from recurl.execution.store import Store
 
 
 def square(shared: int, item: int, link: Link) -> int:
@@ -43,6 +44,29 @@ def die(shared: Any, item: int, link: Link) -> int:
 
 def unsendable(shared: Any, item: int, link: Link) -> Any:
     return lambda: item
+
+
+def count_up(shared: tuple[Store, int], item: int, link: Link) -> int:
+    """Counts slowly, keeps the count in the store, and notes where each attempt began."""
+    store, end = shared
+    count = int(store.read(f"{item}.count") or 0)
+    store.write(f"{item}.begun", (store.read(f"{item}.begun") or b"") + b"%d " % count)
+    while count < end:
+        if link.stopping():
+            raise Stopped
+        count += 1
+        store.write(f"{item}.count", b"%d" % count)
+        link.report(count, 0.0)
+        time.sleep(0.02)
+    return count
+
+
+def node_of(shared: Any, item: int, link: Link) -> str:
+    """The node of a cluster that a piece runs on."""
+    import ray
+
+    time.sleep(0.2)
+    return str(ray.get_runtime_context().get_node_id())
 
 
 def wait_for_stop(folder: str, item: int, link: Link) -> None:

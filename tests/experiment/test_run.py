@@ -45,10 +45,7 @@ def test_a_stopped_run_continues_to_the_same_result(small: Experiment, tmp_path:
     assert resumed.policy == straight.policy
 
 
-def test_a_killed_run_continues_from_its_last_checkpoint(
-    small: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("recurl.experiment.run.CHECKPOINT_SECONDS", 0.0)
+def test_a_killed_run_continues_from_its_last_checkpoint(small: Experiment, tmp_path: Path) -> None:
     run, model = next(small.runs()), small.model.make()
     cut, whole = Store(tmp_path / "cut"), Store(tmp_path / "whole")
     seen: list[int] = []
@@ -58,7 +55,7 @@ def test_a_killed_run_continues_from_its_last_checkpoint(
             raise SystemExit  # nothing is saved on the way out, as by a kill
 
     with pytest.raises(SystemExit):
-        execute(run, model, cut, Here(die))
+        execute(run, model, cut, Here(die), save_every=0.0)
     resumed = execute(run, model, cut, Here(seen.append))
     straight = execute(run, model, whole, Here())
     assert seen[0] == 700  # saved at 600

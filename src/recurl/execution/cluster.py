@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
+from contextlib import redirect_stdout
 from typing import Any
 
 from recurl.errors import MissingExtraError
@@ -45,6 +47,9 @@ class RayCluster:
     def start(self, work: Work, shared: Any) -> None:
         """Connect, and put the shared data where all nodes get it from."""
         ray = self._ray
+        # Ray prints what happens to nodes; stdout is for answers.
+        self._aside = redirect_stdout(sys.stderr)
+        self._aside.__enter__()
         self._ours = not ray.is_initialized()
         if self._ours:
             self._connect()
@@ -124,7 +129,7 @@ class RayCluster:
         return found
 
     def stop(self) -> None:
-        """Ask all running pieces to stop, and take back those that have not begun."""
+        """Ask all running pieces to stop."""
         self._board.stop.remote()
 
     def close(self) -> None:
@@ -135,6 +140,7 @@ class RayCluster:
         self._ray.kill(self._board)
         if self._ours:
             self._ray.shutdown()
+        self._aside.__exit__(None, None, None)
 
 
 class _Board:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from recurl.policy import Policy
 
 
-CHECKPOINT_SECONDS = 20.0
-"""A run is saved when this time has passed since it was saved last."""
+SAVE_EVERY = 20.0
+"""Seconds between two checkpoints of a run, if nothing else is asked for."""
 
 
 class Partial(msgspec.Struct, frozen=True):
@@ -59,7 +59,9 @@ class Finished(NamedTuple):
     policy: bytes
 
 
-def execute(run: Run, model: RMDP, store: Store, link: Link) -> Finished:
+def execute(
+    run: Run, model: RMDP, store: Store, link: Link, *, save_every: float = SAVE_EVERY
+) -> Finished:
     """Do a run, or the rest of it.
 
     Args:
@@ -67,13 +69,14 @@ def execute(run: Run, model: RMDP, store: Store, link: Link) -> Finished:
         model: Its model.
         store: Where it keeps its checkpoint; what is there is continued, and stays there.
         link: Told how it goes; asked several times a second whether to stop.
+        save_every: Seconds between two checkpoints.
 
     Raises:
         Stopped: It was asked to stop, and is saved.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     worker = _Worker(run, model, store, link)
-    worker.finish()
+    worker.finish(save_every)
     return worker.finished(started)
 
 
@@ -106,7 +109,7 @@ class _Worker:
     def seconds(self) -> float:
         return self.before + time.perf_counter() - self.clock
 
-    def finish(self) -> None:
+    def finish(self, save_every: float) -> None:
         """Learn to the end; if it is asked to stop before, all that was learned is saved."""
         learner, end = self.learner, self.run.experiment.steps
         if not learner.steps and not len(learner.curve) and learner.settings.evaluate_every:
@@ -115,7 +118,7 @@ class _Worker:
         def look(_: Any) -> None:
             latest = learner.curve.last.mean if len(learner.curve) else math.nan
             self.link.report(learner.steps, latest)
-            if time.perf_counter() - self.saved > CHECKPOINT_SECONDS:
+            if time.perf_counter() - self.saved > save_every:
                 self.save()
 
         learner.learn(max(0, end - learner.steps), look, stopping=self.link.stopping)
@@ -238,6 +241,7 @@ def run_experiments(
     watch: Watch | None = None,
     on: str = "local",
     checkpoints: str | os.PathLike[str] | None = None,
+    save_every: float = SAVE_EVERY,
     retries: int = 0,
 ) -> list[Record]:
     """Do all runs that have no record yet; returns the records of all, failed ones included.
@@ -253,6 +257,7 @@ def run_experiments(
         on: The engine: ``"local"``, ``"processes"``, ``"ray"`` or ``"ray://HOST:PORT"``.
         checkpoints: Folder or URL where unfinished runs are kept, which all machines of the engine
             reach; the folder of the records if not given.
+        save_every: Seconds between two checkpoints of a run.
         retries: How often a run that fails is tried again before its record says so.
 
     Raises:
@@ -278,7 +283,7 @@ def run_experiments(
         run_pieces(
             _execute,
             [job.run for job in todo],
-            shared=(models, store),
+            shared=_Shared(models, store, save_every),
             on=on,
             workers=workers,
             retries=retries,
@@ -301,10 +306,16 @@ def _is_done(job: _Job, watch: Watch) -> bool:
     return is_done(job.files.record, job.run, job.model.fingerprint, watch.say)
 
 
-def _execute(shared: tuple[dict[str, RMDP], Store], run: Run, link: Link) -> Finished:
+class _Shared(NamedTuple):
+    models: dict[str, RMDP]
+    store: Store
+    save_every: float
+
+
+def _execute(shared: _Shared, run: Run, link: Link) -> Finished:
     """The piece of a run."""
-    models, store = shared
-    return execute(run, models[run.experiment.name], store, link)
+    model = shared.models[run.experiment.name]
+    return execute(run, model, shared.store, link, save_every=shared.save_every)
 
 
 class _Writer(Observer):

@@ -1,0 +1,139 @@
+"""Pieces on a real Ray cluster of two nodes, one of which dies and comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.execution import works
+
+import recurl
+from recurl.errors import MissingExtraError
+from recurl.execution.pieces import Counts, Observer, Outcome, run_pieces
+from recurl.execution.store import Store
+from recurl.experiment.paper import paper_experiments
+from recurl.experiment.record import Record
+from recurl.experiment.run import Watch, run_experiments
+from recurl.experiment.settings import Run
+
+pytest.importorskip("ray", reason="needs the extra 'ray'")
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    from tests.execution.nodes import two_nodes
+
+    with two_nodes() as found:
+        yield found
+
+
+class Watching(Observer):
+    def __init__(self, then: Callable[[int], None] = lambda done: None) -> None:
+        self.counts: list[Counts] = []
+        self._then = then
+
+    def count(self, counts: Counts) -> None:
+        self.counts.append(counts)
+
+    def report(self, piece: int, done: int, latest: float) -> None:
+        self._then(done)
+
+
+def test_pieces_are_pulled_and_fail_as_on_other_engines(nodes) -> None:
+    watching = Watching()
+    found = run_pieces(works.fail_on_odd, range(8), on="ray", observer=watching)
+    assert [outcome.result for outcome in found] == [0, None, 2, None, 4, None, 6, None]
+    assert "ValueError: 3 is odd" in found[3].error
+    first = watching.counts[0]
+    assert (first.engine, first.slots, first.running, first.waiting) == ("ray", 2, 2, 6)
+
+
+def test_many_seeds_are_the_same_as_here(nodes) -> None:
+    model, settings = recurl.zoo.cloud(), {"episode_limit": 200}
+    there = recurl.learn_many(model, 2, 2_000, on="ray", **settings)
+    here = recurl.learn_many(model, 2, 2_000, **settings)
+    assert [one.to_bytes() for one in there] == [one.to_bytes() for one in here]
+
+
+def test_an_interrupt_lets_pieces_save_themselves(nodes, tmp_path: Path) -> None:
+    def press(done: int) -> None:
+        raise KeyboardInterrupt
+
+    store = Store(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        run_pieces(
+            works.count_up, [0, 1], shared=(store, 10_000), on="ray", observer=Watching(press)
+        )
+    reached = int(store.read("0.count") or 0)
+    (found, _) = run_pieces(works.count_up, [0, 1], shared=(store, reached + 5), on="ray")
+    assert found.result == reached + 5
+    assert store.read("0.begun") == b"0 %d " % reached
+
+
+class Replacing(Observer):
+    """Kills a node after the first piece, and adds another one."""
+
+    def __init__(self, nodes) -> None:
+        self._nodes, self._ended = nodes, 0
+
+    def end(self, outcome: Outcome) -> tuple[()]:
+        self._ended += 1
+        if self._ended == 1:
+            self._nodes.kill()
+            self._nodes.add()
+        return ()
+
+
+def test_an_added_node_gets_pieces(nodes) -> None:
+    found = run_pieces(works.node_of, range(12), on="ray", observer=Replacing(nodes))
+    assert not any(outcome.failed for outcome in found)
+    assert nodes.second in {outcome.result for outcome in found}
+
+
+class KillingOnce(Watch):
+    """Kills a node when both runs that go on have a checkpoint."""
+
+    def __init__(self, nodes, out: Path) -> None:
+        self._nodes, self._out = nodes, out
+        self.done_at_kill: int | None = None
+
+    def count(self, counts: Counts) -> None:
+        self._done = counts.done
+
+    def advance(self, run: Run, steps: int, latest: float) -> None:
+        saved = list(self._out.rglob("*.partial"))
+        if self.done_at_kill is None and len(saved) >= 2:
+            self.done_at_kill = self._done
+            self._nodes.kill()
+
+
+def test_a_reproduction_survives_the_death_of_a_node(nodes, tmp_path: Path) -> None:
+    cloud = paper_experiments(seeds=3)["cloud"]
+    cloud = msgspec.structs.replace(cloud, methods=cloud.methods[:2], steps=150_000)
+    watch = KillingOnce(nodes, tmp_path / "there")
+    there = run_experiments([cloud], tmp_path / "there", on="ray", watch=watch, save_every=0.1)
+    assert watch.done_at_kill is not None
+    assert watch.done_at_kill < len(there)
+    here = run_experiments([cloud], tmp_path / "here")
+    assert [same(record) for record in there] == [same(record) for record in here]
+    assert not any(record.failed for record in there)
+    assert files(tmp_path / "there") == files(tmp_path / "here")
+
+
+def same(record: Record) -> Record:
+    """A record without what differs between two runs of the same thing."""
+    return msgspec.structs.replace(record, started="", seconds=0.0, machine={})
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """The files of the runs by name; policies with their content."""
+    runs = folder / "cloud" / "runs"
+    return {p.name: p.read_bytes() if p.suffix == ".policy" else b"" for p in runs.iterdir()}
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"recurl\[ray\]"):
+        run_pieces(works.square, [1], on="ray")
