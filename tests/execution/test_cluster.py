@@ -16,7 +16,9 @@ from recurl.execution.store import Store
 from recurl.experiment.paper import paper_experiments
 from recurl.experiment.record import Record
 from recurl.experiment.run import Watch, run_experiments
+from recurl.experiment.search import read_search
 from recurl.experiment.settings import Run
+from recurl.experiment.tune import Tuned, TuneWatch, tune
 
 pytest.importorskip("ray", reason="needs the extra 'ray'")
 
@@ -131,6 +133,50 @@ def files(folder: Path) -> dict[str, bytes]:
     """The files of the runs by name; policies with their content."""
     runs = folder / "cloud" / "runs"
     return {p.name: p.read_bytes() if p.suffix == ".policy" else b"" for p in runs.iterdir()}
+
+
+class KillingOnceTuning(TuneWatch):
+    """Kills a node in the middle of a search."""
+
+    def __init__(self, nodes) -> None:
+        self._nodes, self.killed_at = nodes, -1
+
+    def count(self, counts: Counts) -> None:
+        if counts.done >= 5 and self.killed_at < 0:
+            self.killed_at = counts.done
+            self._nodes.kill()
+
+
+def test_a_search_survives_the_death_of_a_node(nodes, tmp_path: Path) -> None:
+    pytest.importorskip("optuna", reason="needs the extra 'tune'")
+    nodes.add()
+    search = read_search(SEARCH)
+    watch = KillingOnceTuning(nodes)
+    there = tune(search, tmp_path / "there", on="ray", watch=watch, save_every=0.1)
+    assert 5 <= watch.killed_at < 3 * 2 * 4
+    here = tune(search, tmp_path / "here")
+    assert facts(there) == facts(here)
+    assert not there.failures
+
+
+SEARCH = {
+    "models": {"cloud": ""},
+    "methods": {"small": {"algorithm": "rql", "preset": "paper"}},
+    "settings": {"episode_limit": "200", "evaluate_every": "500"},
+    "steps": "20000",
+    "seeds": "3",
+    "trials": "4",
+    "rungs": "2",
+    "search": {"learning_rate": {"low": "0.001", "high": "1.0", "log": "true"}},
+}
+
+
+def facts(tuned: Tuned) -> list[tuple[object, ...]]:
+    """All that is known of the trials, but for the time."""
+    return [
+        (one.number, one.state.name, one.params, one.intermediate_values, one.user_attrs)
+        for one in tuned.study.trials
+    ]
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,7 @@ VERBS = (
     "explain",
     "reproduce",
     "experiment",
+    "tune",
     "report",
     "analyse",
     "verify",

@@ -28,6 +28,7 @@ EXAMPLES = """\
   recurl learn cloud --algorithm q --learning-rate 0.02 --steps 1e5 --out runs/flat
   recurl learn palindrome --algorithm deep-rql --steps 5e4 --out runs/deep --tensorboard runs/tb
   recurl learn cloud --steps 2e6 --out runs/cloud --resume
+  recurl learn cloud --settings tuned/best.yaml --out runs/tuned
 """
 
 DEEP = ("deep-rql", "dqn")
@@ -47,6 +48,13 @@ def learn(
     steps: Annotated[int, count("Steps of each run.")] = 1_000_000,
     seeds: Annotated[int, count("How many runs, with seeds 0, 1, ...", most=100_000)] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            help="File as `recurl tune` writes it, with one method: its algorithm and settings "
+            "replace the options."
+        ),
+    ] = None,
     preset: Annotated[str, typer.Option(help="'paper' or 'swift'.")] = "swift",
     learning_rate: Annotated[float | None, real("Constant learning rate.", above=0, most=1)] = None,
     exploration: Annotated[float | None, real("Rate of exploration.", least=0, most=1)] = None,
@@ -70,7 +78,8 @@ def learn(
     Runs are saved as they go, so that one that was stopped can be resumed.
     """
     found = read_model(model, parameters)
-    settings = {
+    algorithm, from_file = (algorithm, {}) if settings is None else _from_file(settings)
+    chosen = {
         "preset": preset,
         "learning_rate": learning_rate,
         "exploration": exploration,
@@ -78,11 +87,12 @@ def learn(
         "episode_limit": episode_limit,
         "evaluate_every": evaluate_every,
         **_for_tables(algorithm, quantum=quantum, memory=memory),
+        **from_file,
     }
     if resume:
         learners = _resumed(out, found)
     else:
-        learners = _fresh(out, found, algorithm, list(range(seeds)), settings)
+        learners = _fresh(out, found, algorithm, list(range(seeds)), chosen)
     again = shlex.join(["recurl", "learn", model, *(parameters or ()), "--out", str(out)])
     with farewell(lambda: _stopped(out, learners, f"{again} --steps {steps} --resume")):
         _run(out, learners, steps, tensorboard)
@@ -93,6 +103,20 @@ def learn(
         show(_table(rows), *_warnings(rows))
         tables = algorithm not in DEEP
         typer.echo(_next(out, f"{again} --steps {2 * steps} --resume", tables=tables))
+
+
+def _from_file(path: Path) -> tuple[str, dict[str, Any]]:
+    """Algorithm and settings of a file with one method."""
+    from recurl.experiment.document import load_experiments
+
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file")
+    experiment = load_experiments(path)[0]
+    if len(experiment.methods) != 1:
+        names = ", ".join(method.name for method in experiment.methods)
+        raise UsageError(f"{path} has several methods ({names}): learn takes one")
+    run = next(experiment.runs())
+    return run.method.algorithm, run.settings
 
 
 def _for_tables(algorithm: str, **given: Any) -> dict[str, Any]:
@@ -107,11 +131,11 @@ def _for_tables(algorithm: str, **given: Any) -> dict[str, Any]:
 def _fresh(
     out: Path, model: RMDP, name: str, seeds: list[int], settings: dict[str, Any]
 ) -> list[Learner]:
-    from recurl.experiment.options import learner_class
+    from recurl.experiment.options import learner_class, learner_options
 
     kind: Any = learner_class(name)
     try:
-        made = [kind(model, seed=seed, **settings) for seed in seeds]
+        made = [kind(model, seed=seed, **learner_options(settings)) for seed in seeds]
     except ValueError as error:
         raise UsageError(str(error)) from error
     runs.begin(out, model, {"algorithm": name, "seeds": seeds, "settings": settings})
@@ -120,7 +144,7 @@ def _fresh(
 
 def _resumed(out: Path, model: RMDP) -> list[Learner]:
     from recurl.experiment.learned import ASKED, seed_file
-    from recurl.experiment.options import learner_class
+    from recurl.experiment.options import learner_class, learner_options
     from recurl.learn.checkpoint import restoring
 
     saved, asked = runs.read(out)
@@ -132,7 +156,7 @@ def _resumed(out: Path, model: RMDP) -> list[Learner]:
         return [
             kind.load(path, model)
             if path.is_file()
-            else kind(model, seed=seed, **asked["settings"])
+            else kind(model, seed=seed, **learner_options(asked["settings"]))
             for seed, path in files.items()
         ]
 

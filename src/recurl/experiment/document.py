@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from recurl.errors import RecurlError
 from recurl.experiment.options import check_settings, learner_class
@@ -16,6 +17,7 @@ from recurl.model.document.tree import yaml_tree
 from recurl.model.limits import LARGEST_NOTE, MOST_SEEDS, cut, read_text
 from recurl.model.report import Report, shown
 
+Found = TypeVar("Found")
 MOST_STEPS = 10**15
 MOST_SEED = 2**32 - 1
 TOP = {"models", "methods", "seeds", "steps", "settings"}
@@ -36,6 +38,19 @@ def load_experiments(path: str | os.PathLike[str]) -> list[Experiment]:
     Raises:
         ExperimentError: Something is missing, unknown or wrong.
     """
+    return read_file(path, read_experiments)
+
+
+def read_file(path: str | os.PathLike[str], read: Callable[[Any, Path], Found]) -> Found:
+    """Something from a YAML file, whose errors name the file.
+
+    Args:
+        path: The file.
+        read: Makes it of the tree of the file, in which every scalar is text, and its folder.
+
+    Raises:
+        ExperimentError: Something is missing, unknown or wrong.
+    """
     file = Path(path)
     text = read_text(file, LARGEST_NOTE)
     report = Report()
@@ -43,7 +58,7 @@ def load_experiments(path: str | os.PathLike[str]) -> list[Experiment]:
         # Every scalar is text: YAML itself would read 1e5 as a text and `no` as a truth value.
         tree = yaml_tree(text, report)
         report.raise_any()
-        return read_experiments(tree, file.parent)
+        return read(tree, file.parent)
     except UnreadableError as error:
         line = f"line {error.problem.line}: " if error.problem.line else ""
         raise ExperimentError(f"{file}: {line}{error.problem.message}") from None
@@ -61,21 +76,21 @@ def read_experiments(tree: Any, folder: Path = Path()) -> list[Experiment]:
         >>> found.name, found.steps, found.seeds
         ('cloud', 1000, (0, 1))
     """
-    top = _mapping(tree, "the file")
+    top = mapping(tree, "the file")
     if unknown := set(top) - TOP:
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(TOP))}")
     for what in ("models", "methods"):
-        if not _mapping(top.get(what), what):
+        if not mapping(top.get(what), what):
             raise ValueError(f"names no {what}: list them under {what}")
     methods = tuple(
-        _method(plain(name, "method"), _mapping(entry, f"method {name}"))
-        for name, entry in _mapping(top.get("methods"), "methods").items()
+        _method(plain(name, "method"), mapping(entry, f"method {name}"))
+        for name, entry in mapping(top.get("methods"), "methods").items()
     )
     return [
         _experiment(
-            plain(name, "model"), _mapping(entry, f"model {name}"), methods, top=top, folder=folder
+            plain(name, "model"), mapping(entry, f"model {name}"), methods, top=top, folder=folder
         )
-        for name, entry in _mapping(top.get("models"), "models").items()
+        for name, entry in mapping(top.get("models"), "models").items()
     ]
 
 
@@ -91,9 +106,9 @@ def _experiment(
         title=name,
         model=_model(name, entry, folder),
         methods=methods,
-        steps=_whole(steps, "steps", 1, MOST_STEPS),
+        steps=whole(steps, "steps", 1, MOST_STEPS),
         seeds=_seeds(top.get("seeds", "1")),
-        settings=scalar(_mapping(top.get("settings"), "settings")),
+        settings=scalar(mapping(top.get("settings"), "settings")),
     )
     for run in made.runs():
         check_settings(run.method.algorithm, run.settings)
@@ -105,7 +120,7 @@ def _model(name: str, entry: dict[str, Any], folder: Path) -> ModelChoice:
         entry["file"] = str(folder / entry["file"])
     elif "zoo" not in entry:
         entry["zoo"] = name
-    parameters = scalar(_mapping(entry.pop("parameters", None), f"parameters of {name}"))
+    parameters = scalar(mapping(entry.pop("parameters", None), f"parameters of {name}"))
     for key, value in entry.items():
         if key not in ("zoo", "file"):
             raise ValueError(f"model {name}: there is no key {shown(key)}; zoo, parameters, file")
@@ -123,15 +138,15 @@ def _method(name: str, entry: dict[str, Any]) -> Method:
 
 def _seeds(value: Any) -> tuple[int, ...]:
     if not isinstance(value, list):
-        return tuple(range(_whole(value, "seeds", 1, MOST_SEEDS)))
-    return tuple(_whole(seed, "a seed", 0, MOST_SEED) for seed in value)
+        return tuple(range(whole(value, "seeds", 1, MOST_SEEDS)))
+    return tuple(whole(seed, "a seed", 0, MOST_SEED) for seed in value)
 
 
-def _whole(value: Any, what: str, least: int, most: int) -> int:
+def whole(value: Any, what: str, least: int, most: int) -> int:
     """A whole number within bounds; it may be written 1e5.
 
     Example:
-        >>> _whole("1e5", "steps", 1, 10**15)
+        >>> whole("1e5", "steps", 1, 10**15)
         100000
     """
     try:
@@ -155,7 +170,8 @@ def plain(name: str, kind: str) -> str:
     return name
 
 
-def _mapping(value: Any, place: str) -> dict[str, Any]:
+def mapping(value: Any, place: str) -> dict[str, Any]:
+    """A mapping of names of a file; an entry that is left empty is one without names."""
     if value in (None, ""):
         return {}
     if not isinstance(value, dict):

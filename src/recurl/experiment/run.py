@@ -75,13 +75,20 @@ def execute(
         Stopped: It was asked to stop, and is saved.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    worker = _Worker(run, model, store, link)
-    worker.finish(save_every)
+    worker = Worker(run, model, store, link)
+    worker.learn(run.experiment.steps, save_every)
     return worker.finished(started)
 
 
-class _Worker:
-    """A learner with the clock and the checkpoints of its run."""
+class Worker:
+    """A learner with the clock and the checkpoints of its run.
+
+    Args:
+        run: Which run.
+        model: Its model.
+        store: Where it keeps its checkpoint; what is there is continued.
+        link: Told how it goes; asked several times a second whether to stop.
+    """
 
     def __init__(self, run: Run, model: RMDP, store: Store, link: Link) -> None:
         self.run, self.model, self.store, self.link = run, model, store, link
@@ -107,11 +114,17 @@ class _Worker:
 
     @property
     def seconds(self) -> float:
+        """Time spent so far, in all attempts."""
         return self.before + time.perf_counter() - self.clock
 
-    def finish(self, save_every: float) -> None:
-        """Learn to the end; if it is asked to stop before, all that was learned is saved."""
-        learner, end = self.learner, self.run.experiment.steps
+    def learn(self, end: int, save_every: float = SAVE_EVERY) -> None:
+        """Learn up to a step; if it is asked to stop before, all that was learned is saved.
+
+        Raises:
+            Stopped: It was asked to stop.
+        """
+        learner = self.learner
+        learner.set_budget(self.run.experiment.steps)
         if not learner.steps and not len(learner.curve) and learner.settings.evaluate_every:
             learner.curve.add(learner.test())
 
@@ -125,7 +138,6 @@ class _Worker:
         if learner.steps < end:
             self.save()
             raise Stopped
-        self.took = self.seconds
 
     def save(self) -> None:
         """Save the run so that it can be continued."""
@@ -137,12 +149,12 @@ class _Worker:
     def finished(self, started: str) -> Finished:
         """The record and the policy of the finished run."""
         learner: Any = self.learner
-        policy = learner.policy()
+        seconds, policy = self.seconds, learner.policy()
         record = _record(
             self.run,
             self.model,
             started,
-            seconds=self.took,
+            seconds=seconds,
             steps=learner.steps,
             episodes=int(learner.engine.episodes),
             curve=curve_columns(learner.curve),
