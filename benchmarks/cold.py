@@ -2,7 +2,7 @@
 
     python benchmarks/cold.py [WORDS ...]
 
-Runs each command in a process of its own with a fresh NUMBA_CACHE_DIR, then once more with the
+Runs each command in a process of its own with a fresh NUMBA_CACHE_DIR, then again with the
 cache that the first run left. Prints wall seconds of the whole process and the number of functions
 compiled (one per signature). With WORDS, only the commands that contain one of them.
 """

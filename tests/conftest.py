@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import matplotlib as mpl
 from hypothesis import settings
@@ -16,3 +17,13 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+# Networks of tests are small and learn for moments: compiling them takes longer than running them.
+# Nothing is optimised, and what one process has compiled others read, those of the next run too.
+JAX = {
+    "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false",
+    "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).parents[1] / "build" / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05",
+}
+for name, value in JAX.items():
+    os.environ.setdefault(name, value)

@@ -185,7 +185,7 @@ EXPERIMENT = "models: {cloud: }\nmethods: {a: {algorithm: rql}}\nsteps: 100\nsee
         ("steps: 100", "steps: 1e999", "steps: '1e999' is not a whole number"),
         ("steps: 100", "steps: [1]", "steps: .* is not a whole number"),
         ("{cloud: }", "{cloud: {zoo: [a]}}", "zoo is one name, not"),
-        ("{cloud: }", "{cloud: {zo: a}}", "there is no key 'zo'"),
+        ("{cloud: }", "{cloud: {zo: a}}", "unknown key 'zo'"),
         ("{cloud: }", "{}", "names no models"),
         ("{cloud: }", "[" * 60 + "]" * 60, "nested more than"),
         ("{cloud: }", "{x: &a [b], y: *a}", "anchors"),

@@ -4,8 +4,8 @@
 RecurlError
 ├── ModelError           a model breaks the rules; `problems` lists every breach
 │   └── DocumentError    ... and came from a file; file, line and path are named
-├── UnknownNameError     no such model, method, action, ...; close names are offered
-├── UnknownSettingError  a learner has no such setting; the one that is meant is offered
+├── UnknownNameError     unknown model, method, action, ...; close names are offered
+├── UnknownSettingError  a setting that a learner does not have; the one that is meant is offered
 ├── PropertyError        a property that cannot be asked here; the operator is named
 ├── NotProperError       a value was asked for that is not finite, or not known to be
 ├── LimitError           a limit on memory, states or depth was met

@@ -112,7 +112,10 @@ def test_a_discount_and_a_start_distribution() -> None:
         (WORLD.replace("slip: 1/10", "slip: 2"), "line 4: grid: slip"),
         (WORLD.replace("  map: |\n    S.A\n    ..B\n", ""), "grid: has no map"),
         (WORLD.replace("  slip", "  slop"), "line 8: .*did you mean 'slip'"),
-        (WORLD.replace("S.A", "S.."), "line 11: machine: label, A: the process has no such label"),
+        (
+            WORLD.replace("S.A", "S.."),
+            "line 11: machine: label, A: the process does not have it",
+        ),
         ("{recurl: 1, grid: {map: a.b, start: {x: 1}}}", "is not a cell"),
         ("{recurl: 1,\ngrid: {map: a.b,\nstart: {0 0: 1/2}}}", "line 3: grid, start: .*sum to"),
         ("{recurl: 1, grid: {map: a.b, rewards: {c: 1}}}", "rewards: no cell of the map shows 'c'"),

@@ -74,7 +74,7 @@ GOOD = [rule("p", "a", "p", push="A _"), rule("p", "b", "p", top="A", push="")]
         ([rule("p", "a", "p", push="bottom A _")], {}, "pushes the bottom twice"),
         ([rule("p", "a", "p", top="A", push="bottom A")], {"stack": "A bottom"}, "lies above"),
         ([rule("p", "a", "p", top="X")], {}, "'X' is never on the stack"),
-        ([rule("p", "c", "p")], {"labels": "ab"}, "there is no label 'c'"),
+        ([rule("p", "c", "p")], {"labels": "ab"}, "unknown label 'c'"),
         ([rule("p", "a", "q")], {}, "state, q: has no rules and is not final"),
         ([rule("p", "a", "q"), rule("q", "a", "p")], {"final": "q"}, "leaves a final state"),
         ([rule("p", "a", "p")], {"start": "q", "final": "q"}, "is a final state"),

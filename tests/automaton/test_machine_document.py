@@ -63,10 +63,10 @@ def test_a_grammar_makes_a_machine() -> None:
     ("old", "new", "message"),
     [
         ("read: a,", "read: a &,", "line 11: .*is not a formula"),
-        ("read: a,", "reed: a,", "line 11: .*no such key here .did you mean 'read'"),
+        ("read: a,", "reed: a,", "line 11: .*unknown key .did you mean 'read'"),
         ("from: up, read: a", "read: a", "line 11: .*has no `from`"),
         ("top: A, push", "top: X, push", "line 12: .*never on the stack"),
-        ("read: b", "read: z", "line 12: .*there is no label 'z'"),
+        ("read: b", "read: z", "line 12: .*unknown label 'z'"),
         ("reward: 1/3", "reward: lots", "line 13: .*finite decimal"),
         ("otherwise: stop", "otherwise: [stop]", "line 9: .*is a list, not text"),
         ("otherwise: stop", "first_match: perhaps", "line 9: .*neither true nor false"),

@@ -148,7 +148,7 @@ def test_only_exits_that_can_be_reached_exist() -> None:
 
 def test_labels_that_the_process_lacks_and_limits() -> None:
     mdp = gridworld("S.apple".replace("apple", "a"))
-    with pytest.raises(ModelError, match="the process has no such label"):
+    with pytest.raises(ModelError, match="the process does not have it"):
         product(mdp, Machine("m", [rule("p", "aa", "p")]))
     with pytest.raises(LimitError, match="more than 2 states"):
         product(mdp, Machine("m", [rule("p", "a", "p")]), limit=2)

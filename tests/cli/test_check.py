@@ -99,7 +99,7 @@ def test_warnings_do_not_make_a_model_invalid(run: Run, run_json: RunJson) -> No
 
 def test_a_wrong_command_line_is_not_an_invalid_model(run: Run) -> None:
     assert "Did you mean 'cloud'?" in run("check", "clowd", code=2).stderr
-    assert "no such file" in run("check", "none.yaml", code=2).stderr
+    assert "file not found" in run("check", "none.yaml", code=2).stderr
     assert "exits" in run("check", "cloud", "exits=5", code=2).stderr
     assert "MODEL" in run("check", code=2).stderr
 

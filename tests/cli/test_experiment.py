@@ -41,7 +41,7 @@ def test_values_out_of_range_are_refused_before_anything_runs(run: Run) -> None:
 
 
 def test_a_missing_file_is_a_wrong_command(run: Run) -> None:
-    assert "no such file" in run("experiment", "nothing.yaml", code=2).stderr
+    assert "file not found" in run("experiment", "nothing.yaml", code=2).stderr
 
 
 def test_another_engine_tries_a_run_again(run: Run) -> None:

@@ -60,8 +60,8 @@ def test_an_unknown_name_is_answered_with_a_close_one(
         ("cloud", ["exits=many"], "exits"),
         ("cloud", ["exits=1", "exits=2"], "twice"),
         ("gambler", ["p=2"], "p must be in"),
-        ("nothing.yaml", [], "nothing.yaml: there is no such file"),
-        ("no/such/model", [], "there is no such file"),
+        ("nothing.yaml", [], "nothing.yaml: file not found"),
+        ("no/such/model", [], "file not found"),
     ],
 )
 def test_a_wrong_word_is_a_usage_error(name: str, parameters: list[str], message: str) -> None:
@@ -115,7 +115,7 @@ def test_grids_machines_and_grammars_are_models(name: str, run: Run, tmp_path: P
 def test_how_to_read_a_file_is_said_with_key_and_value(run: Run) -> None:
     run("convert", "cloud", "--depth", "2", "a.umb")
     assert "exits" in run("describe", "a.umb", "goal=deeper").stdout
-    assert "there is no label 'x'" in run("describe", "a.umb", "goal=x", code=1).stderr
+    assert "unknown label 'x'" in run("describe", "a.umb", "goal=x", code=1).stderr
     assert "which takes constants, goal" in run("describe", "a.umb", "p=1", code=2).stderr
     assert "given twice" in run("describe", "a.umb", "rewards=a", "rewards=b", code=2).stderr
     assert "NAME=VALUE" in run("describe", "a.umb", "constants=N", code=2).stderr

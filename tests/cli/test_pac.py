@@ -73,7 +73,7 @@ def test_counts_go_on_where_they_were(run_json: RunJson) -> None:
         (("--intervals", "x"), "Known: bernstein"),
         (("--drift", "1,2"), "three numbers"),
         (("--drift", "1,2,a"), "float"),
-        (("--counts", "nowhere/c"), "there is no folder"),
+        (("--counts", "nowhere/c"), "the folder nowhere does not exist"),
         (("--access", "episode"), "Did you mean 'episodes'?"),
         (("--access", "episodes"), "give `steps`"),
     ],

@@ -102,7 +102,7 @@ def test_boolean_programs_are_completed_too(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing.py:f"], "nothing.py: there is no such file"),
+        (["nothing.py:f"], "nothing.py: file not found"),
         (["stairs.py"], "stairs.py: name one of its programs, as in stairs.py:climb"),
         (["stairs.py:clim"], "Unknown program of stairs.py 'clim'. Did you mean 'climb'?"),
         (["stairs.py:plain"], "plain in stairs.py is not a program: decorate it"),
@@ -117,7 +117,7 @@ def test_boolean_programs_are_completed_too(run: Run) -> None:
         (["stairs.py:named", "n=3"], "named(n): n cannot be given by position"),
         (["cloud", "--arg", "3"], "--arg and --source are for programs, FILE.py:FUNCTION, not for"),
         (["cloud", "--source", "x.py"], "--arg and --source are for programs"),
-        (["stairs.py:climb", "n=1", "--source", "no/x.py"], "there is no folder no"),
+        (["stairs.py:climb", "n=1", "--source", "no/x.py"], "the folder no does not exist"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(arguments: list[str], message: str, run: Run) -> None:

@@ -54,7 +54,7 @@ def test_a_policy_file_is_followed(run: Run, run_json: RunJson) -> None:
     assert "for another model" in wrong.stderr
     Path("bad.json").write_text("{")
     assert "bad.json" in run("simulate", "cloud", "--policy", "bad.json", code=1).stderr
-    assert "no such file" in run("simulate", "cloud", "--policy", "none.json", code=2).stderr
+    assert "file not found" in run("simulate", "cloud", "--policy", "none.json", code=2).stderr
 
 
 def test_a_cut_episode_is_reported(run: Run, run_json: RunJson) -> None:

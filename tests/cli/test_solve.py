@@ -62,7 +62,7 @@ def test_files_are_written(run: Run) -> None:
         (("--of", "money"), "'money'"),
         (("--epsilon", "-1"), "'--epsilon'"),
         (("--epsilon", "nan"), "'--epsilon'"),
-        (("--certificate", "nowhere/c.cert"), "there is no folder"),
+        (("--certificate", "nowhere/c.cert"), "the folder nowhere does not exist"),
         (("--policy", "."), "is a folder"),
     ],
 )
@@ -81,7 +81,7 @@ def test_a_boolean_program_is_answered_with_a_probability(run: Run, run_json: Ru
     assert run_json("solve", "guess.bp")["lower"] == pytest.approx(-0.4)
     Path("wrong.bp").write_text("void main() {\n  asert(true); }")
     result = run("solve", "wrong.bp", code=1)
-    assert "wrong.bp: 1 problem:\n  line 2: column 3: there is no procedure asert" in result.stderr
+    assert "wrong.bp: 1 problem:\n  line 2: column 3: unknown procedure asert" in result.stderr
 
 
 def test_what_depends_on_the_stack_is_stated_as_a_rule(run: Run, run_json: RunJson) -> None:

@@ -10,9 +10,16 @@ import numpy as np
 import pytest
 from tests.experiment.browser import MISSING, Browser, chromium
 
+import recurl
 from recurl.experiment.record import Exact
 from recurl.experiment.replay import replay_data
-from recurl.experiment.report import report_html, shown_columns, table_html, write_results
+from recurl.experiment.report import (
+    report_html,
+    rules_by_component,
+    shown_columns,
+    table_html,
+    write_results,
+)
 from recurl.experiment.study import Optimum, Study
 from recurl.experiment.table import HEADS, Row, cells, table_rows
 
@@ -274,3 +281,42 @@ def test_files_are_written(study: Study, tmp_path: Path) -> None:
     assert [path.suffix for path in files] == [".png", ".pdf", ".svg", ".md", ".json", ".html"]
     rows = json.loads((tmp_path / "new" / "table.json").read_text())
     assert [row["method"] for row in rows] == ["rql", "ql", "rql-swift"]
+
+
+def test_rules_are_grouped_by_component_the_most_frequent_first() -> None:
+    policy = recurl.Policy.stackless(
+        recurl.zoo.cloud(exits=1), {"T.u1": "divide", "S.u3": "reliable"}
+    )
+    assert list(rules_by_component(policy).items()) == [
+        ("S", ["at u3: reliable"]),
+        ("T", ["at u1: divide"]),
+    ]
+    assert rules_by_component(recurl.Policy.uniform(policy.model))["T"] == ["at u1: any"]
+
+
+@pytest.mark.parametrize("model", [recurl.zoo.stack_matters(), recurl.zoo.cloud()])
+def test_rules_of_a_report_are_those_of_the_policy(model: recurl.RMDP) -> None:
+    best = recurl.solve(model).policy
+    assert best is not None
+    stated = [line for lines in rules_by_component(best).values() for line in lines]
+    assert {line.partition(": ")[2] for line in stated} == {r.text for r in best.rules.all()}
+    assert any("called at" in line or "pending calls" in line for line in stated)
+
+
+def test_rules_that_are_left_out_are_counted() -> None:
+    policy = recurl.solve(recurl.zoo.spelunking()).policy
+    assert policy is not None
+    rules = rules_by_component(policy, most=3)
+    assert sum(map(len, rules.values())) == 3
+    assert re.fullmatch(r"and \d+ more rules", list(rules)[-1])
+
+
+def test_places_on_a_grid_are_given_by_row_and_column() -> None:
+    policy = recurl.solve(recurl.zoo.battery()).policy
+    assert policy is not None
+    rules = rules_by_component(policy)
+    assert rules["reserve"][0].startswith("in row 0, column 0")
+    lines = [line for lines in rules.values() for line in lines]
+    assert all(line.startswith("in row ") for line in lines)
+    assert len(set(lines)) == len(lines)
+    assert any(line.endswith(": south") for line in rules["reserve"])

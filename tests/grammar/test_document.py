@@ -46,7 +46,7 @@ def test_rules_as_text() -> None:
         ("[0.7]", "[0.6]", "line 7: .*sum to 0.9"),
         ("J [1/3]", "K [1/3]", "line 9: .*'K' has no rules"),
         ("start: I", "start: Q", "line 4: .*'Q' has no rules"),
-        ("name:", "nme:", "line 3: .*no such key"),
+        ("name:", "nme:", "line 3: .*unknown key"),
         ("grammar:", "rules:", "has no key `grammar`"),
     ],
 )

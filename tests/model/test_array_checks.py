@@ -68,7 +68,7 @@ def test_the_example_is_a_model() -> None:
         ),
         (
             {"start_component": 3},
-            "start_component: there is no component 3 (name one of 0 to 0)",
+            "start_component: unknown component 3 (name one of 0 to 0)",
         ),
         (
             {"target": [1, 9, 1, 2, 1]},

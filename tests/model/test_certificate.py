@@ -41,7 +41,7 @@ def test_all_numbers() -> None:
     [
         ({"steps": [1.0]}, "steps: one number per vertex"),
         ({"reach": [[0.5], [0.0, 1.0]]}, "reach: one number per vertex and exit"),
-        ({"points": [Point(3, [2.25, 0.0], [])]}, "point 0: no such component"),
+        ({"points": [Point(3, [2.25, 0.0], [])]}, "point 0: unknown component"),
         ({"points": [Point(0, [2.25], [])]}, "point 0: one value per vertex"),
         ({"points": [Point(0, [2.25, 0.0], [[(0, 1.0)]])]}, "point 0: one mix per call port"),
         ({"pieces": [Piece(0, [7, 0], [], [2.0, 0.0])]}, "piece 0: no action 7"),

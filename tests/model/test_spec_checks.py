@@ -78,7 +78,7 @@ CASES: list[tuple[Callable[[ModelSpec], object], str]] = [
     ),
     (
         lambda m: a(m).vertices.update({"ask.yess": GO}),
-        "component A, vertex ask.yess: there is no such vertex (did you mean 'ask.yes'?)",
+        "component A, vertex ask.yess: unknown vertex (did you mean 'ask.yes'?)",
     ),
     (
         lambda m: a(m).vertices.update({"bad": GO}),
@@ -106,16 +106,16 @@ CASES: list[tuple[Callable[[ModelSpec], object], str]] = [
     ),
     (
         lambda m: a(m).vertices["in"].update({"x": ActionSpec(0, [EdgeSpec("god")])}),
-        "component A, vertex in, action x, target god: there is no such node or call port "
+        "component A, vertex in, action x, target god: unknown node or call port "
         "(did you mean 'good'?)",
     ),
     (
         lambda m: a(m).features.update({"god": [1, 2]}),
-        "component A, vertex god: there is no such vertex (did you mean 'good'?)",
+        "component A, vertex god: unknown vertex (did you mean 'good'?)",
     ),
     (
         lambda m: a(m).labels.update({"zzz": "?"}),
-        "component A, vertex zzz: there is no such vertex (remove it)",
+        "component A, vertex zzz: unknown vertex (remove it)",
     ),
     (
         lambda m: a(m).labels.update({"in": "\ud83c"}),
@@ -139,11 +139,11 @@ CASES: list[tuple[Callable[[ModelSpec], object], str]] = [
     ),
     (
         lambda m: setattr(m, "start", {"C.in": 1}),
-        "start, C: there is no such component (known components: A, B)",
+        "start, C: unknown component (known components: A, B)",
     ),
     (
         lambda m: setattr(m, "start", {"A.in": 1, "A.othr": 0}),
-        "start, A.othr: there is no such entry (did you mean 'A.other'?)",
+        "start, A.othr: unknown entry (did you mean 'A.other'?)",
     ),
     (
         lambda m: setattr(m, "start", {"A.in": "1/2"}),

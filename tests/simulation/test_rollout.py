@@ -181,7 +181,7 @@ def test_an_action_that_is_not_there_is_refused() -> None:
     model = recurl.zoo.cloud()
     with pytest.raises(ValueError, match=r"T\.u1 has no action 'stop', only mono, divide"):
         recurl.simulate(model, lambda walk: "stop", 1)
-    with pytest.raises(ValueError, match=r"T\.u1 has 2 actions, there is no number 2"):
+    with pytest.raises(ValueError, match=r"T\.u1 has 2 actions, and 2 is not among them"):
         recurl.simulate(model, lambda walk: 2, 1)
 
 

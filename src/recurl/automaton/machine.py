@@ -255,7 +255,7 @@ def _check_labels(machine: Machine, rule: Rule, index: int, report: Report) -> N
         return
     for label in sorted(rule.guard.labels - set(known)):
         fix = report.hint(label, known, f"known labels: {', '.join(known)}")
-        report.add(("rules", index), f"{rule}: there is no label {shown(label)}", fix)
+        report.add(("rules", index), f"{rule}: unknown label {shown(label)}", fix)
 
 
 def _check_stack(machine: Machine, rule: Rule, index: int, report: Report) -> None:

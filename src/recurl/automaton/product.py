@@ -63,5 +63,5 @@ def _check_labels(mdp: LabelledMDP, machine: Machine) -> None:
     for label in machine.labels:
         if label not in mdp.labels:
             fix = report.hint(label, mdp.labels, f"known labels: {', '.join(mdp.labels[:20])}")
-            report.add(("label", label), "the process has no such label", fix)
+            report.add(("label", label), "the process does not have it", fix)
     report.raise_any()

@@ -44,7 +44,7 @@ def experiment(
     from recurl.experiment.document import load_experiments
 
     if not file.is_file():
-        raise UsageError(f"{file}: there is no such file")
+        raise UsageError(f"{file}: file not found")
     how = {"on": on, "workers": workers, "checkpoints": checkpoints, "retries": retries}
     run_and_report(load_experiments(file), out or Path(file.stem), json=json, **how)
 

@@ -74,7 +74,7 @@ def _pick(
         if learner.settings.seed == seed:
             return learner
     known = ", ".join(str(learner.settings.seed) for learner in learners)
-    raise UsageError(f"there is no run with seed {seed}; there are {known}")
+    raise UsageError(f"no run has seed {seed}; there are {known}")
 
 
 def _heading(one: ContextReport) -> str:

@@ -102,7 +102,7 @@ def _loaded(path: Path, parameters: Sequence[str]) -> RMDP:
 
     options = read_options(path, parameters)
     if not path.is_file():
-        raise UsageError(f"{path}: there is no such file")
+        raise UsageError(f"{path}: file not found")
     return load_with(path, options)
 
 

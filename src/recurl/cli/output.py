@@ -120,6 +120,6 @@ def writable(*paths: Path | None) -> None:
     """Complain early about files that could not be written after the work is done."""
     for path in paths:
         if path is not None and not path.absolute().parent.is_dir():
-            raise UsageError(f"{path}: there is no folder {path.parent}")
+            raise UsageError(f"{path}: the folder {path.parent} does not exist")
         if path is not None and path.is_dir():
             raise UsageError(f"{path} is a folder: name a file in it")

@@ -49,13 +49,13 @@ def read_program(
         arguments: Further arguments in order, as Python literals.
 
     Raises:
-        UsageError: There is no such file or function, or the arguments do not fit.
+        UsageError: The file or the function does not exist, or the arguments do not fit.
         RecurlError: The file cannot be imported.
     """
     file, _, function = name.rpartition(":")
     path = Path(file if file.endswith(".py") else name)
     if not path.is_file():
-        raise UsageError(f"{path}: there is no such file")
+        raise UsageError(f"{path}: file not found")
     if path.suffix == ".bp":
         return _boolean(path, [*parameters, *arguments])
     program = _find(path, _imported(path), function if file.endswith(".py") else "")

@@ -81,7 +81,7 @@ def _policy(model: RMDP, name: str) -> Policy:
     if name == UNIFORM:
         return Policy.uniform(model)
     if not Path(name).is_file():
-        raise UsageError(f"--policy {name}: there is no such file; or write --policy uniform")
+        raise UsageError(f"--policy {name}: file not found; or write --policy uniform")
     return Policy.load(name, model)
 
 

@@ -41,7 +41,7 @@ def verify(
     from recurl.verification import verify as run
 
     if not certificate.is_file():
-        raise UsageError(f"{certificate}: there is no such file (the certificate comes last)")
+        raise UsageError(f"{certificate}: file not found (the certificate comes last)")
     found = read_model(model, parameters)
     if discount is not None:
         found = discount_steps(found, discount)

@@ -76,7 +76,7 @@ def known_event(info: dict[str, Any]) -> str | None:
     """The event of a step.
 
     Raises:
-        ProtocolError: There is no such event.
+        ProtocolError: The event is unknown.
     """
     event: str | None = info.get("event")
     if event not in EVENTS:
@@ -96,7 +96,7 @@ def announced_exits(info: dict[str, Any], view: View | None = None) -> Sequence[
     """
     exits: Any = info.get("exits")
     if not isinstance(exits, tuple | list | np.ndarray) or len(exits) == 0:
-        seen = f"not {exits!r}" if "exits" in info else "and there is no such key"
+        seen = f"not {exits!r}" if "exits" in info else "and it is missing"
         raise ProtocolError(
             "with a call, info['exits'] must be a list with the caller's observation after each "
             f"exit, {seen}"
@@ -109,7 +109,7 @@ def exit_taken(info: dict[str, Any], count: int) -> int:
     """The index of the exit that a return was by, among those that the call announced.
 
     Raises:
-        ProtocolError: There is no such exit.
+        ProtocolError: The exit does not exist.
 
     Example:
         >>> exit_taken({"event": "return", "exit": 1}, 2)
@@ -118,7 +118,7 @@ def exit_taken(info: dict[str, Any], count: int) -> int:
     index = info.get("exit")
     whole = isinstance(index, int | np.integer) and not isinstance(index, bool)
     if not whole or not 0 <= index < count:  # type: ignore[operator]
-        seen = f"not {index!r}" if "exit" in info else "and there is no such key"
+        seen = f"not {index!r}" if "exit" in info else "and it is missing"
         most = f"from 0 to {count - 1}" if count > 1 else "0, the only one announced"
         raise ProtocolError(f"with a return, info['exit'] must be an index {most}, {seen}")
     return int(index)  # type: ignore[arg-type]

@@ -43,7 +43,7 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Hold the lock of a folder, which is made if it is not there.
 
     The operating system ends the lock with the process, however that ends; the file stays behind
-    and is taken over. Where there are no such locks (Windows), folders are not locked.
+    and is taken over. Where these locks do not exist (Windows), folders are not locked.
 
     Raises:
         BusyError: Another process holds it; the error names that process.

@@ -116,7 +116,7 @@ def run_pieces(
 
     Raises:
         KeyboardInterrupt: After Ctrl-C, when running pieces have had a moment to save themselves.
-        UnknownNameError: There is no such engine.
+        UnknownNameError: The engine is unknown.
         MissingExtraError: The engine is not installed.
 
     Example:
@@ -159,7 +159,7 @@ def make_engine(on: str, workers: int | None = None) -> Engine:
     """The engine with this name.
 
     Raises:
-        UnknownNameError: There is no such engine.
+        UnknownNameError: The engine is unknown.
         MissingExtraError: It is not installed.
     """
     if on == "local":

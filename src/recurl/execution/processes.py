@@ -136,7 +136,7 @@ def _do(pipe: Connection, work: Work, shared: Any, piece: int, item: Any) -> lis
         while not over.wait(POLL):
             try:
                 if pipe.poll():
-                    pipe.recv()  # nothing but a request to stop comes while a piece runs
+                    pipe.recv()  # only a request to stop comes while a piece runs
                     link.stop()
                 if events := link.fetch():
                     pipe.send(events)

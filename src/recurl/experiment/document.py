@@ -123,7 +123,7 @@ def _model(name: str, entry: dict[str, Any], folder: Path) -> ModelChoice:
     parameters = scalar(mapping(entry.pop("parameters", None), f"parameters of {name}"))
     for key, value in entry.items():
         if key not in ("zoo", "file"):
-            raise ValueError(f"model {name}: there is no key {shown(key)}; zoo, parameters, file")
+            raise ValueError(f"model {name}: unknown key {shown(key)}; zoo, parameters, file")
         if not isinstance(value, str):
             raise ValueError(f"model {name}: {key} is one name, not {shown(value)}")
     return ModelChoice(parameters=parameters, **entry)

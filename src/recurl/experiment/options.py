@@ -44,7 +44,7 @@ def learner_class(algorithm: str) -> type[Learner]:
     """The class of an algorithm.
 
     Raises:
-        UnknownNameError: There is no such algorithm.
+        UnknownNameError: The algorithm is unknown.
         MissingExtraError: It needs packages that are not installed.
     """
     import importlib

@@ -164,7 +164,7 @@ def read_record(path: Path) -> Record:
 def is_done(path: Path, run: Run, fingerprint: str, tell: Callable[[str], None]) -> bool:
     """Whether there is a record of this very run, on this very model, that did not fail.
 
-    A record that cannot be read is reported: its run is to be done again.
+    A record that cannot be read is reported: its run will be done again.
     """
     if not path.is_file():
         return False

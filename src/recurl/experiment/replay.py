@@ -69,7 +69,7 @@ def _place(policy: Policy, vertex: int, context: int) -> dict[str, Any]:
     return {
         "component": model.names.components[component],
         "vertex": model.local_name(vertex),
-        "where": _where(model, Cells.of(model), vertex),
+        "where": where(model, Cells.of(model), vertex),
         "from": spot(model, vertex),
         "actions": list(model.action_names(vertex)),
         "exits": exit_values(model, component, label),
@@ -77,11 +77,18 @@ def _place(policy: Policy, vertex: int, context: int) -> dict[str, Any]:
     }
 
 
-def _where(model: RMDP, cells: Cells | None, vertex: int) -> str:
-    """Where a vertex is: on a grid by row and column, else by its label or name."""
-    if cells is None or vertex in model.labels:
+def where(model: RMDP, cells: Cells | None, vertex: int) -> str:
+    """Where a vertex is in its component: by its label, on a grid by row and column, or by name.
+
+    Example:
+        >>> import recurl
+        >>> model = recurl.zoo.battery()
+        >>> where(model, Cells.of(model), model.find("unit.more.r2c0"))
+        'in row 2, column 0'
+    """
+    if vertex in model.labels:
         return f"at {model.label(vertex)}"
-    return cells.words(vertex)
+    return f"at {model.local_name(vertex)}" if cells is None else cells.words(vertex)
 
 
 def exit_values(model: RMDP, component: int, label: str) -> list[list[Any]]:

@@ -24,11 +24,11 @@ from recurl.experiment.figure import (
 )
 from recurl.experiment.paper import SOURCE
 from recurl.experiment.record import Record
-from recurl.experiment.replay import replay_data
+from recurl.experiment.replay import replay_data, where
 from recurl.experiment.statistics import band
 from recurl.experiment.study import Optimum, Study
 from recurl.experiment.table import HEADS, MISSING, Row, cells, markdown, number, table_rows
-from recurl.experiment.words import policy_words
+from recurl.model.cells import Cells
 from recurl.model.files import write_atomic
 
 if TYPE_CHECKING:
@@ -46,6 +46,10 @@ NOTES = (
     "a mean that near. Ours is: the final value within, above or below the 10th to 90th percentile "
     "of the published runs at that step."
 )
+
+
+MOST_RULES = 30
+"""Rules of a policy that are stated; of the others only the number."""
 
 
 class Shown(NamedTuple):
@@ -176,9 +180,39 @@ def _policy(study: Study, one: Shown | str) -> str:
         f"<section><h4>{escape(component if not lines else f'In {component}')}</h4><ul>"
         + "".join(f"<li>{escape(line)}</li>" for line in lines)
         + "</ul></section>"
-        for component, lines in policy_words(one.policy).items()
+        for component, lines in rules_by_component(one.policy).items()
     )
     return f'{head}<p>{escape(run)}</p><div class="words">{groups or "There is no choice."}</div>'
+
+
+def rules_by_component(policy: Policy, most: int = MOST_RULES) -> dict[str, list[str]]:
+    """The rules of a policy by component, those that runs come to most often first.
+
+    Args:
+        policy: The policy.
+        most: How many rules; a last entry counts the others.
+
+    Example:
+        >>> import recurl
+        >>> rules_by_component(recurl.solve(recurl.zoo.cloud(exits=1)).policy)
+        {'S': ['at u3: reliable'], 'T': ['at u1: divide']}
+    """
+    model, visits = policy.model, policy.visits
+    grid = Cells.of(model)
+    often: dict[tuple[str, str], float] = {}
+    for rule in policy.rules.all():
+        vertex = model.find(rule.vertex)
+        component = model.names.components[model.tables.vertex_component[vertex]]
+        key = component, f"{where(model, grid, vertex)}: {rule.text}"
+        places = [place for clause in rule.clauses for place in clause.places]
+        often[key] = often.get(key, 0.0) + visits.at(places).mean
+    chosen = sorted(often, key=lambda key: -often[key])
+    lines: dict[str, list[str]] = {}
+    for component, line in chosen[:most]:
+        lines.setdefault(component, []).append(line)
+    if len(chosen) > most:
+        lines[f"and {len(chosen) - most} more rules"] = []
+    return lines
 
 
 def _failures(studies: Iterable[Study]) -> str:

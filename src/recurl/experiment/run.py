@@ -224,7 +224,7 @@ class Watch:
     """Observer of runs; this one does nothing."""
 
     def begin(self, todo: list[Run], done: int, workers: int) -> None:
-        """These runs are to be done; a number of others were done before."""
+        """These runs are going to be done; a number of others were done before."""
 
     def count(self, counts: Counts) -> None:
         """The numbers of runs that are done, running and waiting have changed."""

@@ -92,7 +92,7 @@ class CallStack:
         """Move along a call or a return.
 
         Raises:
-            ProtocolError: There is no such event, or nothing to return to.
+            ProtocolError: The event is unknown, or no call is pending.
         """
         event = None if self._player.flat else known_event(info)
         if event == "call":

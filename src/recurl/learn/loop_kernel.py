@@ -73,8 +73,8 @@ BEGIN, CUT = 3, 8
 """In place of a move: an episode begins; added to a move: the episode is cut after it."""
 
 FULL, NOT_A_NUMBER, LOST = -1, -2, -3
-"""In place of an action: room must be made before this step; values are not finite; there is no
-such exit, or nothing to return to."""
+"""In place of an action: room must be made before this step; values are not finite; an exit
+that does not exist, or no call is pending."""
 
 
 @inner

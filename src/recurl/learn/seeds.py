@@ -35,7 +35,7 @@ def learn_many(
         algorithm: `RecursiveQLearning`, `QLearning`, `DeepRecursiveQLearning` or `DQN`.
         workers: How many run at once; all cores if not given.
         on: The engine: ``"local"``, ``"processes"``, ``"ray"`` or ``"ray://HOST:PORT"``.
-        **settings: What the algorithm takes, but for the seed.
+        **settings: Settings of the algorithm, without the seed.
 
     Raises:
         KeyboardInterrupt: After Ctrl-C, when the runs have ended between two of their steps.

@@ -110,7 +110,7 @@ def chosen_settings(
     """A preset's settings and those given (not None), rates as schedules, 2e2 as 200 if need be.
 
     Raises:
-        UnknownNameError: There is no such preset.
+        UnknownNameError: The preset is unknown.
         ValueError: A rate is out of range; the message names it.
     """
     if preset not in presets:

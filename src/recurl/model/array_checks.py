@@ -109,7 +109,7 @@ def start_component_of(given: object, layout: Layout) -> tuple[int, list[Problem
         return 0, [problem]
     if not 0 <= component < layout.n_components:
         fix = f"name one of 0 to {layout.n_components - 1}" if layout.n_components else ""
-        return 0, [Problem("start_component", f"there is no component {component}", fix)]
+        return 0, [Problem("start_component", f"unknown component {component}", fix)]
     return component, []
 
 

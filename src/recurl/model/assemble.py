@@ -74,13 +74,13 @@ def _start(spec: ModelSpec, rows: ActionColumns, report: Report) -> tuple[int, l
     if component not in spec.components:
         known = f"known components: {', '.join(list(spec.components)[:20])}"
         fix = report.hint(component, spec.components, known)
-        report.add(("start", component), "there is no such component", fix)
+        report.add(("start", component), "unknown component", fix)
         return 0, []
     entries = [f"{component}.{entry}" for entry in spec.components[component].entries]
     for name in spec.start:
         if entries and name not in entries:
             fix = report.hint(name, entries, f"known entries: {', '.join(entries[:20])}")
-            report.add(("start", name), "there is no such entry", fix)
+            report.add(("start", name), "unknown entry", fix)
     row = _start_row([spec.start.get(entry, 0) for entry in entries], rows, report)
     return list(spec.components).index(component), row
 
@@ -113,7 +113,7 @@ def _features(
             if name not in known:
                 if not scope.may_name(name):
                     fix = report.hint(name, known, "remove it")
-                    report.add(path, "there is no such vertex", fix)
+                    report.add(path, "unknown vertex", fix)
             elif len(row) != width:
                 fix = f"feature_names has {width}: give as many, in that order"
                 report.add(path, f"has {len(row)} features", fix)
@@ -134,7 +134,7 @@ def _labels(scopes: dict[str, Scope], report: Report) -> dict[int, str]:
                 labels[known[name]] = text
             elif not scope.may_name(name):
                 fix = report.hint(name, known, "remove it")
-                report.add(path, "there is no such vertex", fix)
+                report.add(path, "unknown vertex", fix)
             if any("\ud800" <= character <= "\udfff" for character in text):
                 report.add(path, "has half a surrogate pair", "write the character itself")
     return labels

@@ -302,7 +302,7 @@ class _Form:
             self._require(count == 0 or 0 <= action < count, f"{place}: no action {action}")
 
     def _block(self, place: str, component: int) -> range:
-        self._require(0 <= component < self.tables.n_components, f"{place}: no such component")
+        self._require(0 <= component < self.tables.n_components, f"{place}: unknown component")
         start = self.tables.component_start
         return range(int(start[component]), int(start[component + 1]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
@@ -40,7 +41,7 @@ def is_name(name: object) -> bool:
 
 
 def stored_state(thing: object) -> dict[str, object]:
-    """The attributes of an object but for cached properties: what a pickle of it needs."""
+    """The attributes of an object without its cached properties: what a pickle of it needs."""
     kind = type(thing)
     return {
         name: value
@@ -49,8 +50,25 @@ def stored_state(thing: object) -> dict[str, object]:
     }
 
 
-class Numbered(Sequence[str]):
-    """Names such as n0, n1, ...: a prefix and a number each, made when asked for.
+class LazyNames(Sequence[str]):
+    """Names that are made when asked for; subclasses say how many there are and make one."""
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return [self.make(i) for i in range(len(self))[index]]
+        return self.make(range(len(self))[index])
+
+    @abstractmethod
+    def make(self, index: int) -> str:
+        """The name with a number from 0 on."""
+
+
+class Numbered(LazyNames):
+    """Names such as n0, n1, ...: a prefix and a number each.
 
     Example:
         >>> list(Numbered("n", np.arange(3)))
@@ -63,13 +81,8 @@ class Numbered(Sequence[str]):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        if isinstance(index, slice):
-            return Numbered(self._prefix, self._numbers[index])
+    def make(self, index: int) -> str:
+        """The prefix and the number in a place."""
         return f"{self._prefix}{self._numbers[index]}"
 
 

@@ -78,7 +78,7 @@ def check_vertices(scope: Scope, path: Path, report: Report) -> None:
                 report.add((*path, name), "is a call port and has actions", fix)
         else:
             fix = report.hint(name, scope.states, "name a node, or a return port as BOX.EXIT")
-            report.add((*path, name), "there is no such vertex", fix)
+            report.add((*path, name), "unknown vertex", fix)
     exits = set(scope.spec.exits)
     for name in scope.states:
         actions = scope.spec.vertices.get(name, {})
@@ -104,4 +104,4 @@ def explain_target(scope: Scope, where: Path, target: str, report: Report) -> No
         report.add(where, "is a return port, which only a return leads to", fix)
     else:
         fix = report.hint(target, scope.targets, "add it")
-        report.add(where, "there is no such node or call port", fix)
+        report.add(where, "unknown node or call port", fix)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
 
 GO = "go"
-"""The only action where nothing is to be chosen."""
+"""The only action where there is no choice."""
 
 MANY_PORTS = 20_000
 """Ports, beyond four per state, from which on calls are components of their own."""

@@ -81,7 +81,7 @@ class Walk:
             raise ValueError("the run is over: call restart()")
         if not 0 <= action < self.n_actions:
             name = self.model.vertex_name(self.vertex)
-            raise ValueError(f"{name} has {self.n_actions} actions, there is no number {action}")
+            raise ValueError(f"{name} has {self.n_actions} actions, and {action} is not among them")
         return self._move(action, self._draw(action))
 
     def _draw(self, action: int) -> int:

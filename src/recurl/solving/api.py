@@ -59,7 +59,7 @@ def solve(
 
     Raises:
         TypeError: It is not a model.
-        UnknownNameError: No such method, objective or exit; the known ones are listed.
+        UnknownNameError: The method, objective or exit is unknown; the known ones are listed.
         NotProperError: Some policy does not end, none that ends was found, and rewards have both
             signs: nothing is known of the optimum.
 

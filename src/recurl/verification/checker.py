@@ -1,6 +1,6 @@
 """The independent checker of certificates: exact arithmetic, nothing from the solvers.
 
-Every number of a certificate is a binary float, hence a whole number of units 2**-K for one K; the
+Every number of a certificate is a binary float, so a whole number of units 2**-K for one K; the
 model's own numbers are fractions. Inequalities are checked in whole numbers, after scaling, unless
 rounded arithmetic proves them with room to spare (see `recurl.verification.rounded`).
 With F the operator of the optimality equations, U >= F(U) and L <= F(L) imply that the optimum

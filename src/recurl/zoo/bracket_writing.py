@@ -32,7 +32,7 @@ class BracketWriting(gym.Env[Observation, np.int64]):
     """Read a text of nested brackets of three kinds, and write every closing bracket.
 
     An opening bracket is shown once, as a noisy point in six dimensions; reading on is a call.
-    When the text inside has ended, one of three closing brackets is to be written, which returns
+    When the text inside has ended, one of three closing brackets has to be written, which returns
     through the exit of its number. By then the opening bracket is no longer shown: which closing
     bracket is right has to be known from what the exits are worth.
 

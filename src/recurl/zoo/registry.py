@@ -56,7 +56,7 @@ def make(name: str, **values: Any) -> RMDP:
     """A model by name, with parameters as of its function.
 
     Raises:
-        UnknownNameError: There is no such model, or it has no such parameter.
+        UnknownNameError: The model or a parameter is unknown.
         ValueError: A parameter has a wrong value.
         LimitError: The model would be too large; its function builds it all the same.
 
@@ -116,7 +116,7 @@ def function_of(name: str) -> Callable[..., RMDP]:
     """The function that makes a model; its file is imported at the first use.
 
     Raises:
-        UnknownNameError: There is no such model.
+        UnknownNameError: The model is unknown.
     """
     function: Callable[..., RMDP] = getattr(_module(name), name)
     return function

@@ -361,11 +361,11 @@ class Pictures(gym.Env[Any, Any]):
 
 
 def test_pictures_are_learned_from_and_stored_as_bytes() -> None:
-    given = {**TINY, "hidden": (16,), "batch": 32, "buffer": 2_000}
+    given = {**TINY, "hidden": (16,), "batch": 16, "buffer": 2_000}
     learner = DQN(
         Pictures(), **given, network="cnn", activation="relu", evaluation_env=Pictures(),
-        learning_rate=0.003, exploration=0.3,
+        learning_rate=0.005, exploration=0.3,
     )  # fmt: skip
-    learner.learn(1_500)
+    learner.learn(600)
     assert learner.engine.agent.buffer.shown.dtype == np.uint8
     assert learner.test(100).mean > 0.95

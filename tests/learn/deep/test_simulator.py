@@ -111,7 +111,7 @@ def test_many_episodes_have_the_mean_and_length_of_the_policy() -> None:
     engine = DeepModelEngine(recurl.zoo.cloud(), settings, flat=False)
     engine.advance(200)
     exact = recurl.evaluate(greedy_policy(engine))
-    returns, lengths, cut = engine.test(20_000, 10_000, 3)
+    returns, lengths, cut = engine.test(5_000, 10_000, 3)
     error = returns.std() / np.sqrt(len(returns))
     assert abs(returns.mean() - exact.value) < 4 * error + 1e-6
     assert abs(lengths.mean() - exact.steps) < 4 * lengths.std() / np.sqrt(len(lengths)) + 1e-6

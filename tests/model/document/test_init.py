@@ -144,10 +144,9 @@ def test_all_problems_of_a_document_have_their_lines() -> None:
         text = text.replace(old, new)
     number = "write a decimal, an integer or a fraction such as 1/3"
     after = [
-        "line 10: component T, exit: there is no such key here (did you mean 'exits'?)",
+        "line 10: component T, exit: unknown key (did you mean 'exits'?)",
         "line 11: component T, box b1: calls the unknown component 'X' (known components: T, S)",
-        "line 14: component T, vertex u1, action mono, rewrd: there is no such key here "
-        "(did you mean 'reward'?)",
+        "line 14: component T, vertex u1, action mono, rewrd: unknown key (did you mean 'reward'?)",
         "line 21: component T, vertex b1.u5, action yes, target 1: has no target "
         "(write {target: NODE, p: 1/2})",
         "line 23: component T, vertex u1, 1: 'much' is not a finite decimal, integer or fraction "

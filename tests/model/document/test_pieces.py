@@ -26,7 +26,7 @@ def test_what_does_not_fit_is_reported() -> None:
     assert pieces.list({}, ("l",)) == []
     assert pieces.names({}, ("n",)) == pieces.words({}, ("w",)) == []
     assert [str(problem).partition(" (")[0] for problem in pieces.report.problems] == [
-        "xyz: there is no such key here",
+        "xyz: unknown key",
         "t: is a list, not text",
         "p: is neither true nor false",
         "m: is a list, not a mapping",

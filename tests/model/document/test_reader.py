@@ -84,11 +84,11 @@ def document(action: str) -> str:
         (document("[out]"), f"{ACTION}: is a list, not a mapping (write KEY: VALUE)"),
         (
             document("{to: out, costs: 1}"),
-            f"{ACTION}, costs: there is no such key here (known keys: reward, to)",
+            f"{ACTION}, costs: unknown key (known keys: reward, to)",
         ),
         (
             document("{to: out, rward: 1}"),
-            f"{ACTION}, rward: there is no such key here (did you mean 'reward'?)",
+            f"{ACTION}, rward: unknown key (did you mean 'reward'?)",
         ),
         (
             document("{to: out, reward: {a: b}}"),
@@ -97,7 +97,7 @@ def document(action: str) -> str:
         ),
         (
             document("{to: {out: {p: 1, prize: 3}}}"),
-            f"{ACTION}, target out, prize: there is no such key here (known keys: p, reward)",
+            f"{ACTION}, target out, prize: unknown key (known keys: p, reward)",
         ),
         (
             document("{to: {out: {p: [1]}}}"),
@@ -138,7 +138,7 @@ def document(action: str) -> str:
         ("recurl: 1\ncomponents: {A: x}", "component A: is text, not a mapping (write KEY: VALUE)"),
         (
             "recurl: 1\nkomponents: {}",
-            "komponents: there is no such key here (did you mean 'components'?)",
+            "komponents: unknown key (did you mean 'components'?)",
         ),
     ],
 )

@@ -8,7 +8,6 @@ import pytest
 
 import recurl
 from recurl.errors import DocumentError
-from recurl.model.formats import load
 
 CLOUD = """// T -(a1, 1)-> S S S, T -(a2, 6)-> nothing; S -(a1, 2)-> nothing, S -(a2, 1)-> p : S
 bdp
@@ -51,7 +50,7 @@ rewards [bet] true : 1; endrewards
 
 def read(folder: Path, text: str, name: str = "model.prism") -> recurl.RMDP:
     (folder / name).write_text(text)
-    return load(folder / name)
+    return recurl.load(folder / name)
 
 
 def test_children_add_up_and_the_better_way_is_taken(tmp_path: Path) -> None:
@@ -119,7 +118,7 @@ def test_children_by_chance_and_children_that_are_gone_at_once(tmp_path: Path) -
         ('label "final" = entity = eps;', "", 'no label "final"'),
         ("endmodule", "endmodule module b x : bool; endmodule", "several modules"),
         ("p : (entity' = 1)", "p/0 : (entity' = 1)", "divides by zero"),
-        ("p : (entity' = 1)", "pp : (entity' = 1)", "there is no 'pp'"),
+        ("p : (entity' = 1)", "pp : (entity' = 1)", "'pp' is not defined"),
         ("p : (entity' = 1)", "0.5 : (entity' = 1)", "sum to 1.25"),
         ("p : (entity' = 1)", "true : (entity' = 1)", "number"),
         ("(1-p)", "(" * 3000 + "1-p" + ")" * 3000, "nested more than 50 levels"),

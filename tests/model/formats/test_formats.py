@@ -7,7 +7,7 @@ from tests.model.formats.flat_models import content
 
 import recurl
 from recurl.errors import RecurlError, UnknownNameError
-from recurl.model.formats import dump, format_for, formats, load, suffixes
+from recurl.model.formats import dump, format_for, formats, suffixes
 from recurl.model.formats.format import Options
 
 
@@ -45,12 +45,12 @@ def test_options_without_meaning_are_refused(tmp_path: Path) -> None:
         recurl.load(tmp_path / "a.yaml", goal="x")
     dump(recurl.zoo.succinct(2), tmp_path / "a.umb")
     with pytest.raises(RecurlError, match="constants has no meaning here; known: goal, rewards"):
-        load(tmp_path / "a.umb", constants="N=3")
+        recurl.load(tmp_path / "a.umb", constants="N=3")
 
 
 def test_formats_that_go_one_way_say_so(tmp_path: Path) -> None:
     with pytest.raises(RecurlError, match="can be written, not read"):
-        load(tmp_path / "a.tra")
+        recurl.load(tmp_path / "a.tra")
     with pytest.raises(RecurlError, match="can be read, not written"):
         dump(recurl.zoo.cloud(), tmp_path / "a.jani")
 

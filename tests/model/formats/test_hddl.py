@@ -9,7 +9,6 @@ import pytest
 
 import recurl
 from recurl.errors import DocumentError, LimitError, MissingExtraError
-from recurl.model.formats import load
 
 DOMAINS = Path(__file__).parent / "hddl"
 
@@ -28,7 +27,7 @@ def read(folder: Path, domain: str, text: str, slips: str | None = None) -> recu
     (folder / "problem.hddl").write_text(text)
     if slips is not None:
         (folder / "slips.txt").write_text(slips)
-    return load(
+    return recurl.load(
         DOMAINS / f"{domain}.hddl",
         problem=folder / "problem.hddl",
         slips=None if slips is None else folder / "slips.txt",
@@ -138,7 +137,7 @@ def test_a_domain_needs_a_problem_and_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(DocumentError, match="name one: problem=FILE"):
-        load(DOMAINS / "walk.hddl")
+        recurl.load(DOMAINS / "walk.hddl")
     monkeypatch.setitem(__import__("sys").modules, "unified_planning.io", None)
     with pytest.raises(MissingExtraError, match=r"recurl\[planning\]"):
         read(tmp_path, "hanoi", hanoi(1))

@@ -13,7 +13,7 @@ from tests.strategies import models
 
 import recurl
 from recurl.errors import DocumentError
-from recurl.model.formats import dump, load
+from recurl.model.formats import dump
 from recurl.model.rmdp import RMDP
 
 GAMBLER = """
@@ -29,7 +29,7 @@ W {{
 
 def read(folder: Path, text: str) -> RMDP:
     (folder / "model.rmc").write_text(text)
-    return load(folder / "model.rmc")
+    return recurl.load(folder / "model.rmc")
 
 
 @pytest.mark.parametrize(("p", "q"), [("2/5", "3/5"), ("0.75", "0.25")])
@@ -91,10 +91,10 @@ def test_what_is_written_reads_back_as_the_same_process(model: RMDP) -> None:
     with tempfile.TemporaryDirectory() as folder:
         first, second = Path(folder, "a.rmc"), Path(folder, "b.rmc")
         dump(model, first)
-        again = load(first)
+        again = recurl.load(first)
         dump(again, second)
-        assert load(second).tables.prob.tolist() == again.tables.prob.tolist()
-        assert load(second).tables.target.tolist() == again.tables.target.tolist()
+        assert recurl.load(second).tables.prob.tolist() == again.tables.prob.tolist()
+        assert recurl.load(second).tables.target.tolist() == again.tables.target.tolist()
         t, u = model.tables, again.tables
         assert u.n_components - t.n_components in (0, 1)
         assert u.n_boxes - t.n_boxes == u.n_components - t.n_components
@@ -104,7 +104,7 @@ def test_what_is_written_reads_back_as_the_same_process(model: RMDP) -> None:
 def test_a_chain_keeps_its_probabilities(tmp_path: Path) -> None:
     model = recurl.zoo.and_or()
     dump(model, tmp_path / "a.rmc")
-    again = load(tmp_path / "a.rmc")
+    again = recurl.load(tmp_path / "a.rmc")
     assert again.tables.prob.tolist() == model.tables.prob.tolist()
     assert [again.exact.prob(i) for i in range(9)] == [model.exact.prob(i) for i in range(9)]
 
@@ -117,7 +117,7 @@ def test_a_chain_keeps_its_probabilities(tmp_path: Path) -> None:
         ("A(1,1); A { entry(1): 1/2: return 1; }", "sum to 0.5"),
         ("A(1,1); A { entry(1): 1: return 2; }", "ex2"),
         ("A(1,1); A { entry(1): 1: goto x; }", "x"),
-        ("A(1,1); A { b(C); entry(1): 1: return 1; }", "no component 'C'"),
+        ("A(1,1); A { b(C); entry(1): 1: return 1; }", "unknown component 'C'"),
         ("A(1,1); A { entry(1): 1: call b(1); }", "b.en1"),
         ("A(1,1); A { entry(1): 1/0: return 1; }", "divides by zero"),
         ("A(1,1); A { entry(1): 1: return 1;", "is expected, not 'the end'"),

@@ -12,7 +12,7 @@ import pytest
 
 import recurl
 from recurl.errors import DocumentError, MissingExtraError
-from recurl.model.formats import dump, load
+from recurl.model.formats import dump
 from recurl.model.formats import storm as storm_reader
 
 DIE = """
@@ -59,22 +59,22 @@ def file(folder: Path, text: str, name: str = "model.prism") -> Path:
 
 def test_a_program_with_a_property(tmp_path: Path, storm: object) -> None:
     path = file(tmp_path, DIE)
-    model = load(path, constants="SIDES=2", property="P=? [ F s=2 ]")
+    model = recurl.load(path, constants="SIDES=2", property="P=? [ F s=2 ]")
     assert recurl.solve(model, of="exit:goal").value == pytest.approx(0.5)
-    rolls = load(path, constants={"SIDES": 2}, property='R{"rolls"}=? [ F s>0 ]')
+    rolls = recurl.load(path, constants={"SIDES": 2}, property='R{"rolls"}=? [ F s>0 ]')
     assert recurl.solve(rolls).value == pytest.approx(1.5)
-    weight = load(path, constants="SIDES=2", property='R{"weight"}=? [ F s>0 ]')
+    weight = recurl.load(path, constants="SIDES=2", property='R{"weight"}=? [ F s>0 ]')
     assert recurl.solve(weight).value == pytest.approx(3)
 
 
 def test_the_greatest_and_the_least(tmp_path: Path, storm: object) -> None:
     path = file(tmp_path, CHOICE)
-    most = load(path, property='Pmax=? [ F "home" ]')
+    most = recurl.load(path, property='Pmax=? [ F "home" ]')
     assert recurl.solve(most, of="exit:goal").value == pytest.approx(1)
     assert recurl.solve(most, of="exit:goal", objective="min").value == pytest.approx(0.1)
-    until = load(path, property='Pmax=? [ s!=1 U "home" ]')
+    until = recurl.load(path, property='Pmax=? [ s!=1 U "home" ]')
     assert recurl.solve(until, of="exit:goal").value == pytest.approx(0.5)
-    steps = load(path, goal=["home", "dark"])
+    steps = recurl.load(path, goal=["home", "dark"])
     assert recurl.solve(steps, of="steps", objective="min").value == pytest.approx(1)
     assert recurl.solve(steps, of="steps").value == pytest.approx(1.5)
 
@@ -96,7 +96,7 @@ def test_what_storm_refuses_is_one_clear_error(
     tmp_path: Path, storm: object, text: str, options: dict[str, str], message: str
 ) -> None:
     with pytest.raises(DocumentError, match=message):
-        load(file(tmp_path, text), **options)
+        recurl.load(file(tmp_path, text), **options)
 
 
 def test_jani_is_read(tmp_path: Path, storm: object) -> None:
@@ -106,7 +106,7 @@ def test_jani_is_read(tmp_path: Path, storm: object) -> None:
     program = stormpy.parse_prism_program(str(file(tmp_path, CHOICE)))
     jani, _ = program.to_jani([])
     stormpy.io.export_jani_to_file(str(tmp_path / "model.jani"), jani)
-    model = load(tmp_path / "model.jani", property="Pmin=? [ F s=3 ]")
+    model = recurl.load(tmp_path / "model.jani", property="Pmin=? [ F s=3 ]")
     assert recurl.solve(model, of="exit:goal", objective="min").value == pytest.approx(0.1)
 
 
@@ -115,7 +115,7 @@ def test_drn_goes_out_and_comes_back(tmp_path: Path, storm: object) -> None:
         dump(model, tmp_path / "a.drn", depth=3)
         flat = recurl.unravel(model, 3)
         exits = [flat.names.nodes[1 + k] for k in range(int(flat.tables.n_exits[0]))]
-        again = load(tmp_path / "a.drn", goal=exits)
+        again = recurl.load(tmp_path / "a.drn", goal=exits)
         assert again.tables.n_vertices == flat.tables.n_vertices
         assert recurl.solve(again).value == pytest.approx(recurl.solve(flat).value)
 
@@ -160,7 +160,7 @@ def test_text_files_need_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         tmp_path / "a.lab"
     ).read_text() == '0="init" 1="deadlock" 2="up" 3="exit1"\n0: 0\n1: 2\n2: 3\n'
     with pytest.raises(MissingExtraError, match=r"pip install 'recurl\[storm\]'"):
-        load(tmp_path / "a.drn")
+        recurl.load(tmp_path / "a.drn")
 
 
 def test_a_crash_or_a_hang_of_storm_is_one_clear_error(
@@ -169,14 +169,14 @@ def test_a_crash_or_a_hang_of_storm_is_one_clear_error(
     path = file(tmp_path, "mdp module m x : [0..2000000000] init 0; [] true -> (x'=x+1); endmodule")
     monkeypatch.setattr(storm_reader, "LONGEST_EXPLORATION", 2.0)
     with pytest.raises(DocumentError, match="has not built it after 2 seconds"):
-        load(path, goal="init")
+        recurl.load(path, goal="init")
     killed = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"]
     run = subprocess.run
     monkeypatch.setattr(
         storm_reader.subprocess, "run", lambda command, **given: run(killed, **given)
     )
     with pytest.raises(DocumentError, match=r"crashed on it \(SIGSEGV\)"):
-        load(path, goal="init")
+        recurl.load(path, goal="init")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -15,10 +15,11 @@ from recurl.errors import ProtocolError
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
 
-Rows = npt.NDArray[np.float32]
+Singles = npt.NDArray[np.float32]
+"""Arrays of single precision, as networks take them."""
 
 
-def vertex_rows(model: RMDP, observation: str) -> Rows:
+def vertex_rows(model: RMDP, observation: str) -> Singles:
     """A row of numbers for every vertex.
 
     Args:
@@ -41,7 +42,7 @@ def vertex_rows(model: RMDP, observation: str) -> Rows:
     return np.concatenate(columns, axis=1)
 
 
-def _categories(column: np.ndarray, states: np.ndarray) -> Rows:
+def _categories(column: np.ndarray, states: np.ndarray) -> Singles:
     """A column per value that some state has; a value that all of them have says nothing."""
     values = np.unique(column[states])
     if len(values) == 1:

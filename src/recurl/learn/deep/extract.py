@@ -11,7 +11,7 @@ from recurl.model.tables import CALL, CALLS, STEP
 from recurl.policy import Policy
 
 if TYPE_CHECKING:
-    from recurl.learn.deep.encoding import Rows
+    from recurl.learn.deep.encoding import Singles
     from recurl.learn.deep.model_engine import DeepModelEngine
 
 MAX_CONTEXTS = 10_000
@@ -32,13 +32,13 @@ def greedy_policy(engine: DeepModelEngine, max_contexts: int = MAX_CONTEXTS) -> 
     return search.policy()
 
 
-def _actions(engine: DeepModelEngine, values: Rows) -> np.ndarray:
+def _actions(engine: DeepModelEngine, values: Singles) -> np.ndarray:
     """Greedy actions of all vertices, given the values of the exits."""
     t = engine.model.tables
     return _masked_argmax(engine, np.arange(t.n_vertices), values)
 
 
-def _masked_argmax(engine: DeepModelEngine, vertices: np.ndarray, values: Rows) -> np.ndarray:
+def _masked_argmax(engine: DeepModelEngine, vertices: np.ndarray, values: Singles) -> np.ndarray:
     t = engine.model.tables
     q = engine.q_values(vertices, values)
     count = t.action_start[vertices + 1] - t.action_start[vertices]
@@ -53,7 +53,7 @@ class _Search:
         self.engine, self.t, self.most = engine, engine.model.tables, most
         self.known: dict[tuple[int, bytes], int] = {}
         self.component: list[int] = []
-        self.values: list[Rows] = []
+        self.values: list[Singles] = []
         self.actions: list[np.ndarray] = []
         self.callees: list[np.ndarray] = []
         self.spare: dict[int, int] = {}
@@ -98,7 +98,7 @@ class _Search:
         back = int(t.box_return[box])
         self._reach(*((context, back + k) for k in range(int(t.n_exits[callee]))))
 
-    def _context(self, component: int, values: Rows) -> int:
+    def _context(self, component: int, values: Singles) -> int:
         key = (component, values.tobytes())
         if key not in self.known and len(self.known) >= self.most:
             return self._spare(component)
@@ -112,7 +112,7 @@ class _Search:
             self.spare[component] = self._add(component, zero)
         return self.spare[component]
 
-    def _add(self, component: int, values: Rows) -> int:
+    def _add(self, component: int, values: Singles) -> int:
         t = self.t
         first, last = t.component_start[component], t.component_start[component + 1]
         vertices = np.minimum(first + np.arange(self.width), last - 1)

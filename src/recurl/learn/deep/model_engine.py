@@ -57,7 +57,7 @@ from recurl.learn.deep.simulator import (
 from recurl.model.tables import CALLS, EXITS, STEP
 
 if TYPE_CHECKING:
-    from recurl.learn.deep.encoding import Rows
+    from recurl.learn.deep.encoding import Singles
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats
 
@@ -193,7 +193,7 @@ class DeepModelEngine(DeepEngine):
         box = int(self.model.tables.vertex_box[int(exits[0])])
         return tuple(self.entered(np.asarray(context, np.float32), box).tolist())
 
-    def entered(self, values: Rows, box: int) -> Rows:
+    def entered(self, values: Singles, box: int) -> Singles:
         """Exit values with which a greedy run enters a box."""
         if self.flat:
             return values
@@ -206,7 +206,7 @@ class DeepModelEngine(DeepEngine):
         q = self.q_values(vertices, values)[0]
         return int(q[: len(self.legal(observation, mask))].argmax())
 
-    def q_values(self, vertices: np.ndarray, values: Rows) -> Rows:
+    def q_values(self, vertices: np.ndarray, values: Singles) -> Singles:
         """Q-values of vertices in given exit values, by the weights of the policy."""
         features = self.model_arrays.features
         return np.asarray(_q_values(self.program, features, self.agent.learned, vertices, values))

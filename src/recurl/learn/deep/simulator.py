@@ -15,7 +15,7 @@ from recurl.model.outcomes import outcomes_of_model
 from recurl.model.tables import CALLS, EXITS
 
 if TYPE_CHECKING:
-    from recurl.learn.deep.encoding import Rows
+    from recurl.learn.deep.encoding import Singles
     from recurl.model.tables import Tables
 
 
@@ -69,7 +69,7 @@ class Outcome(NamedTuple):
     box: jax.Array
 
 
-def model_arrays(t: Tables, features: Rows) -> ModelArrays:
+def model_arrays(t: Tables, features: Singles) -> ModelArrays:
     """The tables of a model on the device."""
     outcomes = outcomes_of_model(t)
     # A model without boxes still needs something to look up.

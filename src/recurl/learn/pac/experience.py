@@ -1,8 +1,8 @@
 """Experience in an unknown environment: states, outcomes and their counts.
 
 The structure is discovered: which states there are, which calls lead where, what follows them,
-which pairs leave. A component is a set of states that steps and returns connect. Nothing but the
-exits' number is assumed; with one exit, values do not depend on how states are grouped.
+which pairs leave. A component is a set of states that steps and returns connect. Only the
+number of exits is assumed; with one exit, values do not depend on how states are grouped.
 """
 
 from __future__ import annotations

@@ -132,20 +132,20 @@ def opened(model: RMDP, sets: Sets, beyond: float = 0.0) -> Opened:
         >>> wide.pair.tolist(), round(recurl.solve(wide.model).value, 6)
         ([0, 0, 1, 2], 4.0)
     """
-    t, rows = model.tables, Rows()
+    t, writer = model.tables, ActionWriter()
     pair: list[int] = []
     choices = choices_of(model, sets, beyond)
     for v in range(t.n_vertices):
         for a in range(t.action_start[v], t.action_start[v + 1]):
-            rows.add(choices[a].corners, choices[a].target, choices[a].reward)
+            writer.add(choices[a].corners, choices[a].target, choices[a].reward)
             pair += [a] * len(choices[a].corners)
-        rows.end_vertex()
-    made = rows.model(model.name, t.layout, t.start_component, t.start_prob)
+        writer.end_vertex()
+    made = writer.model(model.name, t.layout, t.start_component, t.start_prob)
     return Opened(made, np.array(pair, np.int32))
 
 
-class Rows:
-    """Actions and transitions that are written down vertex by vertex."""
+class ActionWriter:
+    """Writes down actions and transitions, vertex by vertex."""
 
     def __init__(self) -> None:
         self._actions, self._transitions = [0], [0]
@@ -238,12 +238,12 @@ def worst_cases(policy: Policy, sets: Sets, beyond: float = 0.0) -> list[tuple[f
     """
     t = policy.model.tables
     layout, boxes = _layout(policy)
-    rows = _rows(policy, choices_of(policy.model, sets, beyond), layout, boxes)
+    writer = _written(policy, choices_of(policy.model, sets, beyond), layout, boxes)
     found = []
     for context in np.unique(policy.start[t.start_prob > 0]).tolist():
         weights: Floats = np.where(policy.start == context, t.start_prob, 0.0)
         total = float(weights.sum())
-        made = rows.model(policy.model.name, layout, context, weights / total)
+        made = writer.model(policy.model.name, layout, context, weights / total)
         found.append((total, made))
     return found
 
@@ -271,9 +271,11 @@ def _layout(policy: Policy) -> tuple[Layout, np.ndarray]:
     return layout, boxes
 
 
-def _rows(policy: Policy, choices: list[Choices], layout: Layout, boxes: np.ndarray) -> Rows:
+def _written(
+    policy: Policy, choices: list[Choices], layout: Layout, boxes: np.ndarray
+) -> ActionWriter:
     """Nature's choices at every vertex of the new layout."""
-    t, rows = policy.model.tables, Rows()
+    t, writer = policy.model.tables, ActionWriter()
     slot = _slots(policy, layout, boxes)
     for v, (at, x) in enumerate(zip(slot.tolist(), layout.vertex_component.tolist(), strict=True)):
         if layout.vertex_kind[v] not in (CALL, EXIT):
@@ -281,9 +283,9 @@ def _rows(policy: Policy, choices: list[Choices], layout: Layout, boxes: np.ndar
             taken = _taken(policy, at)
             for a in range(t.action_start[shown] + taken.start, t.action_start[shown] + taken.stop):
                 target = _targets(policy, layout, boxes, x, choices[a].target)
-                rows.add(choices[a].corners, target, choices[a].reward)
-        rows.end_vertex()
-    return rows
+                writer.add(choices[a].corners, target, choices[a].reward)
+        writer.end_vertex()
+    return writer
 
 
 def _taken(policy: Policy, slot: int) -> range:

@@ -28,7 +28,7 @@ class TreePieces:
         >>> pieces.fields({"nam": "cloud"}, (), ("name", "start"))
         {'name': 'cloud'}
         >>> print(report.problems[0])
-        nam: there is no such key here (did you mean 'name'?)
+        nam: unknown key (did you mean 'name'?)
     """
 
     def __init__(self, report: Report) -> None:
@@ -43,7 +43,7 @@ class TreePieces:
                 continue
             missing = [name for name in known if name not in tree]
             fix = self.report.hint(key, missing, f"known keys: {', '.join(known)}")
-            self.report.add((*path, key), "there is no such key here", fix)
+            self.report.add((*path, key), "unknown key", fix)
             for name in missing:
                 if fix == f"did you mean {shown(name)}?":
                     found.setdefault(name, value)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,44 +62,13 @@ def _known(path: str | os.PathLike[str]) -> Format | None:
     return next((format for format in formats() if suffix in format.suffixes), None)
 
 
-def load(
-    path: str | os.PathLike[str],
-    *,
-    goal: str | Sequence[str] | None = None,
-    rewards: str | None = None,
-    constants: str | Mapping[str, object] | None = None,
-    property: str | None = None,
-    problem: str | os.PathLike[str] | None = None,
-    slips: str | os.PathLike[str] | None = None,
-) -> RMDP:
-    """Read a model from a file of any format; its suffix says which.
-
-    Args:
-        path: The file.
-        goal: Label, or labels, whose states are the exits of a flat model.
-        rewards: Name of the reward structure, where a file has several.
-        constants: Values of undefined constants, as a mapping or as ``"N=3,p=0.5"``.
-        property: A property such as ``Pmax=? [ F "done" ]``, instead of a goal.
-        problem: The problem file of a planning domain.
-        slips: A file with outcomes that actions may have beside the intended one.
+def read_with(path: Path, options: Options) -> RMDP:
+    """Read a model from a file of one of these formats, with options.
 
     Raises:
         DocumentError: The file cannot be read or is not a model.
         MissingExtraError: The format needs an extra; the command that installs it is named.
     """
-    options = Options.of(
-        goal=goal,
-        rewards=rewards,
-        constants=constants,
-        property=property,
-        problem=problem,
-        slips=slips,
-    )
-    return read_with(Path(path), options)
-
-
-def read_with(path: Path, options: Options) -> RMDP:
-    """Read a model from a file of any format, with options."""
     format = format_for(path)
     if format.read is None:
         raise RecurlError(f"{path}: {format.title} can be written, not read")

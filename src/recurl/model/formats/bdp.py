@@ -312,7 +312,7 @@ class _Explorer:
         values = dict(zip(self.variables, state, strict=True))
         for name, update in branch.updates:
             if name not in values:
-                refuse(self.path, f"there is no variable {shown(name)}", "declare it")
+                refuse(self.path, f"unknown variable {shown(name)}", "declare it")
             low, high, _ = self.program.variables[name]
             value = update(names)
             if not low <= value <= high or isinstance(value, bool) != isinstance(low, bool):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recurl.errors import ModelError, Problem
 from recurl.model.array_checks import Arrays, array_problems
-from recurl.model.names import Names, is_name, is_text
+from recurl.model.names import LazyNames, Names, is_name, is_text
 from recurl.model.numbers import ExactNumbers
 from recurl.model.report import shown
 from recurl.model.rmdp import RMDP
@@ -69,8 +69,8 @@ class Flat:
         return len(self.choices) - 1
 
 
-class _States(Sequence[str]):
-    """Names of vertices: those of states, made when asked for."""
+class _States(LazyNames):
+    """Names of vertices: those of states."""
 
     def __init__(self, first: list[str], states: np.ndarray, names: Sequence[str] | None) -> None:
         self._first, self._states, self._names = first, states, names
@@ -78,20 +78,15 @@ class _States(Sequence[str]):
     def __len__(self) -> int:
         return len(self._first) + len(self._states)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def make(self, index: int) -> str:
+        """The name of a vertex."""
         if index < len(self._first):
             return self._first[index]
         state = int(self._states[index - len(self._first)])
         return f"s{state}" if self._names is None else self._names[state]
 
 
-class _Actions(Sequence[str]):
+class _Actions(LazyNames):
     """Names of actions: labels of choices, numbered where a state has a label twice or none."""
 
     def __init__(self, names: Sequence[str], choice: np.ndarray, number: np.ndarray) -> None:
@@ -100,13 +95,8 @@ class _Actions(Sequence[str]):
     def __len__(self) -> int:
         return len(self._choice)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        if isinstance(index, slice):
-            return _Actions(self._names, self._choice[index], self._number[index])
+    def make(self, index: int) -> str:
+        """The name of an action."""
         choice, number = int(self._choice[index]), int(self._number[index])
         label = self._names[choice] if choice >= 0 else STAY
         return label if number < 0 else f"{label if is_text(label) else 'a'}:{number}"
@@ -292,7 +282,7 @@ def exits_of(flat: Flat, options: Options, file: str) -> dict[str, np.ndarray]:
     for name in wanted:
         if name not in flat.labels:
             fix = f"labels: {_some(flat.labels)}"
-            message = f"there is no label {shown(name)}"
+            message = f"unknown label {shown(name)}"
             raise ModelError([Problem("goal", message, fix)], headline=f"{file}: ")
     return {name: flat.labels[name] for name in wanted}
 

@@ -136,7 +136,7 @@ class _Explorer:
         self.actions = {action.name: action for action in problem.actions}
         for name in slips:
             if name not in self.actions:
-                refuse(path, f"slips: there is no action {shown(name)}", ", ".join(self.actions))
+                refuse(path, f"slips: unknown action {shown(name)}", ", ".join(self.actions))
         changing = {e.fluent.fluent().name for a in problem.actions for e in a.effects}
         true = [
             (atom.fluent().name, *(str(x) for x in atom.args))

@@ -124,7 +124,7 @@ class _Parser:
     def component(self, name: str) -> ComponentSpec:
         if name not in self.spec.components:
             fix = f"declared: {', '.join(list(self.spec.components)[:20])}"
-            self.t.fail(f"there is no component {shown(name)}", fix)
+            self.t.fail(f"unknown component {shown(name)}", fix)
         return self.spec.components[name]
 
     def state(self, component: ComponentSpec) -> None:
@@ -157,7 +157,7 @@ class _Parser:
         number = self.t.whole()
         self.t.need(")")
         if word not in component.boxes:
-            self.t.fail(f"there is no box {shown(word)}", "declare it first: BOX(COMPONENT);")
+            self.t.fail(f"unknown box {shown(word)}", "declare it first: BOX(COMPONENT);")
         return f"{word}.ex{number}"
 
     def edges(self, component: ComponentSpec, *, chosen: bool) -> Iterator[EdgeSpec]:

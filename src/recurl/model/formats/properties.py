@@ -46,7 +46,7 @@ class Asked(NamedTuple):
         objective: ``"max"`` or ``"min"``; empty if the property does not say.
         of: ``"exit:goal"``, ``"reward"`` or ``"steps"``, as `recurl.solve` takes it.
         rewards: Name of the reward structure, if one is named.
-        goal: States that are to be reached, as an expression.
+        goal: States to reach, as an expression.
         stay: States to stay in until then, as an expression, if there are such.
     """
 

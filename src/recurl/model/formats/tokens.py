@@ -244,7 +244,7 @@ class _Expressions:
     def named(self, name: str, names: Names, token: Token) -> Value:
         found = names.get(name)
         if found is None:
-            refuse_line(self.t.file, token.line, f"there is no {shown(name)}", "define it")
+            refuse_line(self.t.file, token.line, f"{shown(name)} is not defined", "define it")
         if not callable(found):
             return found
         self.t.deeper()

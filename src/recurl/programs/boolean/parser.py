@@ -229,7 +229,7 @@ class _Parser:
         close = difflib.get_close_matches(token.text[:100], names[:1000], n=1)
         some = ", ".join([*names[:20], *["..."] * (len(names) > 20)])
         fix = f"did you mean {close[0]}?" if close else f"known: {some or 'none'}"
-        self.fail(token, f"there is no {what} {token.short}", fix)
+        self.fail(token, f"unknown {what} {token.short}", fix)
 
     # Statements
 

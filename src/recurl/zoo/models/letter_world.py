@@ -24,7 +24,7 @@ def vertices(patience: int, **others: Any) -> float:
 
 
 def letter_world(patience: int | None = 6) -> RMDP:
-    """Read A until it turns into B, then read C once for every A, and once more to end.
+    """Read A until it turns into B, then read C once for every A, and one more time to end.
 
     On a grid of 3 rows and 7 columns A lies at (1, 1), C at (1, 5), and the start is (1, 3). Each
     visit to A turns it into B for good with probability 1/2, before it is read. After B, each C

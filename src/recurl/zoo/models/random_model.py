@@ -51,7 +51,7 @@ def random_model(
     calls together would be likelier than `load` times its exit, they are made less likely in favour
     of its nodes. With load < 1 every step is therefore likelier to leave than to call, and whatever
     the strategy the expected length of a run is at most **1 / (exit_probability (1 - load))**. From
-    1 on there is no such promise: near-critical models with rich recursion come from ``load=inf``
+    1 on nothing is promised: near-critical models with rich recursion come from ``load=inf``
     and keeping those that an analysis finds proper.
 
     Kinds: ``one_exit`` has one exit per component; ``hierarchical`` calls later components only.

@@ -36,7 +36,7 @@ def stack_matters() -> RMDP:
 
 
 def _hope(builder: Builder, label: str, wanted: str, other: str) -> None:
-    """Call G, and once more if it does not end as wanted."""
+    """Call G, and again if it does not end as wanted."""
     first, second = f"first{label}", f"second{label}"
     builder.box(first, "G").box(second, "G")
     builder.at("in").action(f"hope{label}", reward=-0.02).to(first, 0.9).to("lane", 0.1)
