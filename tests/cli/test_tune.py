@@ -35,8 +35,8 @@ def test_settings_are_found_and_learned_with(run: Run, run_json: RunJson) -> Non
 
 
 def test_files_that_cannot_be_used_are_refused(run: Run) -> None:
-    assert "no such file" in run("tune", "nothing.yaml", code=2).stderr
-    assert "no such file" in run("learn", "cloud", "--settings", "none.yaml", code=2).stderr
+    assert "file not found" in run("tune", "nothing.yaml", code=2).stderr
+    assert "file not found" in run("learn", "cloud", "--settings", "none.yaml", code=2).stderr
     two = "models: {cloud: }\nsteps: 10\nmethods: {a: {}, b: {}}\n"
     Path("two.yaml").write_text(two)
     assert "several methods" in run("learn", "cloud", "--settings", "two.yaml", code=2).stderr

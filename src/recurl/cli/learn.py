@@ -110,7 +110,7 @@ def _from_file(path: Path) -> tuple[str, dict[str, Any]]:
     from recurl.experiment.document import load_experiments
 
     if not path.is_file():
-        raise UsageError(f"{path}: there is no such file")
+        raise UsageError(f"{path}: file not found")
     experiment = load_experiments(path)[0]
     if len(experiment.methods) != 1:
         names = ", ".join(method.name for method in experiment.methods)

@@ -46,7 +46,7 @@ def tune(
     from recurl.experiment.tune_display import TuneDisplay
 
     if not file.is_file():
-        raise UsageError(f"{file}: there is no such file")
+        raise UsageError(f"{file}: file not found")
     search, folder = load_search(file), out or Path(file.stem)
     stopped = f"Stopped. The trials are saved in {folder}. Continue: {this_command()}"
     with farewell(lambda: stopped), TuneDisplay(search) as watch:
