@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -16,14 +17,16 @@ from recurl.automaton import gridworld, load_reward_machine
 from recurl.cli.app import app
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "common")
+PARTS = ("call_graphs", "common", "flaky_server")
+"""Modules that examples share or are divided into."""
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in PARTS)
 
 
 @pytest.fixture
 def examples(monkeypatch: pytest.MonkeyPatch) -> None:
     """The examples can be imported, and leave nothing behind."""
     monkeypatch.syspath_prepend(EXAMPLES)
-    for name in ("common", *NAMES):
+    for name in (*PARTS, *NAMES):
         monkeypatch.delitem(sys.modules, name, raising=False)
 
 
@@ -65,6 +68,68 @@ class TestPrograms:
     def test_a_learned_sort_is_cheaper_than_any_pure_one(self, tmp_path: Path) -> None:
         found = run("sort_tuning", tmp_path / "sort.png")
         assert found.pop("learned") <= min(found.values())
+
+
+@pytest.mark.usefixtures("examples")
+class TestRetries:
+    def test_retries_that_depend_on_the_caller_spare_the_broken_service_and_the_pages(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        found = run("retries", tmp_path / "retries.png")
+        assert (tmp_path / "retries_live.png").stat().st_size > 5000
+        assert found["tower"] == pytest.approx(64)
+        assert found["width"] < 1e-3
+        best = found["by caller: cost"]
+        others = [v for k, v in found.items() if k.endswith(": cost") and k != "by caller: cost"]
+        assert len(others) == 6
+        assert best < min(others)
+        assert found["by caller: load"] < found["4 attempts: load"] / 5
+        assert found["by caller: answered"] > 0.999 > 0.8 > found["retry budget 20 %: answered"]
+        assert "when called at web.search #4" in capsys.readouterr().out
+        # The client learns, and learns again when the rates change.
+        assert found["before"] < 1.15 * found["best before"]
+        assert found["after"] < found["frozen"] - 2
+
+    def test_traces_give_back_the_graph_that_they_were_drawn_from(self, tmp_path: Path) -> None:
+        graphs = importlib.import_module("call_graphs")
+        graph = graphs.drawn(5, recursive=True)
+        graphs.write_traces(tmp_path / "calls.csv", graphs.sampled(graph, 20_000))
+        read = graphs.read_traces(tmp_path / "calls.csv")
+        assert read.root == graph.root
+        assert read.recursive
+        for name, service in graph.services.items():
+            found = read.services[name]
+            assert found.failure == pytest.approx(service.failure, abs=0.01)
+            assert found.cost == pytest.approx(service.cost)
+            by_name = {call.to: call for call in found.calls}
+            assert set(by_name) == {call.to for call in service.calls}
+            for call in service.calls:
+                assert by_name[call.to].chance == pytest.approx(call.chance, abs=0.15)
+                assert by_name[call.to].without == pytest.approx(call.without)
+
+    @pytest.mark.parametrize(
+        ("rows", "message"),
+        [
+            ("trace,call\n", "no column parent, service, failed, cost: the first line must name"),
+            ("", "there is no column trace"),
+            ("{head}", "there are no calls"),
+            ("{head}t,1,,web,maybe,1", "line 2: failed is 'maybe': write 0 or 1"),
+            ("{head}t,1,,web,0,-3", "line 2: cost is '-3': write a number"),
+            ("{head}t,1,,web,0,", "line 2: cost is ''"),
+            ("{head}t,1,,a.b,0,1", "line 2: service is 'a.b': write a name without dots"),
+            ("{head}t,1,,web,0,1\nt,1,,web,0,1", "line 3: call 1 of trace t is there twice"),
+            ("{head}t,1,,web,0,1\nt,2,7,cart,0,1", "line 3: parent '7' is not a call"),
+            ("{head}t,1,1,web,0,1", "no call has an empty parent"),
+        ],
+    )
+    def test_a_wrong_file_of_traces_is_one_clear_error(
+        self, tmp_path: Path, rows: str, message: str
+    ) -> None:
+        graphs = importlib.import_module("call_graphs")
+        path = tmp_path / "calls.csv"
+        path.write_text(rows.replace("{head}", "trace,call,parent,service,failed,cost\n"))
+        with pytest.raises(ValueError, match=re.escape(message)):
+            graphs.read_traces(path)
 
 
 def solved(name: str, capsys: pytest.CaptureFixture[str]) -> float:

@@ -140,8 +140,9 @@ def run_page(page: Path, module: ModuleType) -> None:
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """An empty module that snippets fill, with an empty folder to work in."""
+    """An empty module that snippets fill, with a folder to work in that has only the examples."""
     made = ModuleType("snippets")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.setitem(sys.modules, made.__name__, made)
     monkeypatch.chdir(tmp_path)
     return made
