@@ -14,6 +14,7 @@ import doctest
 import linecache
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,9 @@ from textwrap import dedent
 from types import ModuleType
 
 import pytest
+from typer.testing import CliRunner
+
+from recurl.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -30,7 +34,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+)(?P<language>[\w-]*)")
 NOT_RUN = re.compile(r"<!-- not run: \S.*-->\s*$")
 RUNNABLE = re.compile(r"^\$ (recurl|python)\b")
+SHELL = re.compile(r"[|<>;&$*`]")
 SHELLS = {"bash", "sh", "shell"}
+PLAIN = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1"}
+"""Output that does not depend on the terminal."""
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -94,19 +101,35 @@ def run_session(block: Block, module: ModuleType) -> None:
 
 def run_console(block: Block) -> None:
     for command, expected in commands(block):
-        done = subprocess.run(
-            command,
-            shell=True,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            check=False,
-        )
+        here = command.startswith("recurl ") and not SHELL.search(command)
+        code, printed = run_recurl(command) if here else run_shell(command)
         where = f"{block.place}: {command}\n"
-        assert done.returncode == 0, f"{where}ended with {done.returncode}:\n{done.stdout}"
-        same = doctest.OutputChecker().check_output(expected, done.stdout, FLAGS)
-        assert same or not expected, f"{where}printed:\n{done.stdout}\nnot:\n{expected}"
+        assert code == 0, f"{where}ended with {code}:\n{printed}"
+        same = doctest.OutputChecker().check_output(expected, printed, FLAGS)
+        assert same or not expected, f"{where}printed:\n{printed}\nnot:\n{expected}"
+
+
+def run_recurl(command: str) -> tuple[int, str]:
+    """Exit code and output of a command of ours, run in this process: starting one takes longer."""
+    result = CliRunner().invoke(app, shlex.split(command)[1:], prog_name="recurl", env=PLAIN)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def run_shell(command: str) -> tuple[int, str]:
+    """Exit code and output of a command, this interpreter's commands being found first."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    done = subprocess.run(
+        command,
+        shell=True,
+        env=os.environ | PLAIN | {"PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    )
+    return done.returncode, done.stdout
 
 
 def commands(block: Block) -> Iterator[tuple[str, str]]:
@@ -120,13 +143,6 @@ def commands(block: Block) -> Iterator[tuple[str, str]]:
             )
             command, _, expected = part.partition("\n")
             yield command[2:], expected.rstrip() + "\n" if expected.strip() else ""
-
-
-def environment() -> dict[str, str]:
-    """This interpreter's commands first, and output that does not depend on the terminal."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    fixed = {"PATH": path, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1"}
-    return os.environ | fixed
 
 
 def run_page(page: Path, module: ModuleType) -> None:
@@ -145,6 +161,8 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.setitem(sys.modules, made.__name__, made)
     monkeypatch.chdir(tmp_path)
+    # A slow machine must not make a quick command say how far it is.
+    monkeypatch.setattr("recurl.progress.SPACING", 3600.0)
     return made
 
 
