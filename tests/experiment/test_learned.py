@@ -6,10 +6,19 @@ import pytest
 from tests.experiment.conftest import learn_into
 
 import recurl
-from recurl.errors import CheckpointError
-from recurl.experiment.learned import find_studies, joined, read_learned
+from recurl.errors import CheckpointError, LimitError
+from recurl.experiment.learned import (
+    Asked,
+    find_studies,
+    joined,
+    learn_runs,
+    new_learner,
+    read_learned,
+    saved_learner,
+)
 from recurl.experiment.study import Study
 from recurl.experiment.table import table_rows
+from recurl.learn.schedules import linear
 
 
 def test_checkpoints_become_records(tmp_path: Path) -> None:
@@ -80,3 +89,28 @@ def test_experiments_and_learned_runs_are_found_side_by_side(study: Study, tmp_p
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no saved runs"):
         find_studies([tmp_path])
+
+
+def test_schedules_are_fractions_of_the_steps_that_were_asked_for(tmp_path: Path) -> None:
+    asked: Asked = {
+        "algorithm": "rql",
+        "seeds": [0, 1],
+        "settings": {"preset": "paper", "exploration": "linear(1, 0.1, fraction=0.5)"},
+    }
+    model = recurl.zoo.cloud()
+    learners = [new_learner(model, asked, seed) for seed in asked["seeds"]]
+    learn_runs(tmp_path, learners, 400)
+    for seed in asked["seeds"]:
+        saved = saved_learner(tmp_path, model, asked, seed)
+        assert saved.steps == 400
+        assert saved.settings.exploration == linear(1.0, 0.1, 200)
+
+
+def test_runs_that_meet_a_limit_are_saved_where_they_stopped(tmp_path: Path) -> None:
+    settings = {"preset": "paper", "quantum": 1e-9, "memory": 200_000}
+    asked: Asked = {"algorithm": "rql", "seeds": [0], "settings": settings}
+    model = recurl.zoo.stack_matters()
+    learner = new_learner(model, asked, 0)
+    with pytest.raises(LimitError, match="contexts"):
+        learn_runs(tmp_path, [learner], 1_000_000)
+    assert 0 < saved_learner(tmp_path, model, asked, 0).steps == learner.steps < 1_000_000

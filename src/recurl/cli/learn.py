@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import threading
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +12,7 @@ from recurl.cli import runs
 from recurl.cli.models import ModelName, Parameters, read_model
 from recurl.cli.numbers import count, real
 from recurl.cli.output import AsJson, UsageError, counted, print_json, sampled, show, table
-from recurl.interrupts import farewell, in_threads
+from recurl.interrupts import farewell
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -131,70 +128,47 @@ def _for_tables(algorithm: str, **given: Any) -> dict[str, Any]:
 def _fresh(
     out: Path, model: RMDP, name: str, seeds: list[int], settings: dict[str, Any]
 ) -> list[Learner]:
-    from recurl.experiment.options import learner_class, learner_options
+    from recurl.experiment.learned import Asked, new_learner
 
-    kind: Any = learner_class(name)
+    asked: Asked = {"algorithm": name, "seeds": seeds, "settings": settings}
     try:
-        made = [kind(model, seed=seed, **learner_options(settings)) for seed in seeds]
+        made = [new_learner(model, asked, seed) for seed in seeds]
     except ValueError as error:
         raise UsageError(str(error)) from error
-    runs.begin(out, model, {"algorithm": name, "seeds": seeds, "settings": settings})
+    runs.begin(out, model, asked)
     return made
 
 
 def _resumed(out: Path, model: RMDP) -> list[Learner]:
-    from recurl.experiment.learned import ASKED, seed_file
-    from recurl.experiment.options import learner_class, learner_options
-    from recurl.learn.checkpoint import restoring
+    from recurl.experiment.learned import saved_learner
 
     saved, asked = runs.read(out)
     if saved != model:
         raise UsageError(f"the runs in {out} are on another model than {model.name}")
-    kind: Any = learner_class(asked["algorithm"])
-    files = {seed: seed_file(out, seed) for seed in asked["seeds"]}
-    with restoring(out / ASKED):
-        return [
-            kind.load(path, model)
-            if path.is_file()
-            else kind(model, seed=seed, **learner_options(asked["settings"]))
-            for seed, path in files.items()
-        ]
+    return [saved_learner(out, model, asked, seed) for seed in asked["seeds"]]
 
 
 def _run(out: Path, learners: list[Learner], steps: int, board: Path | None) -> None:
-    """Learn up to a number of steps, on all cores, and save."""
+    """Learn up to a number of steps, on all cores, and show how far the runs are."""
+    from recurl.execution.pieces import Observer
+    from recurl.experiment.learned import learn_runs
     from recurl.progress import Progress
 
-    stop = threading.Event()
-    jobs = [partial(_run_one, out, one, steps, board, stop) for one in learners]
     runs_text = f" with {counted(len(learners), 'seed')}" if len(learners) > 1 else ""
     text, total = f"learning {learners[0].subject}{runs_text}", steps * len(learners)
     with Progress(text, total, "steps") as progress:
 
-        def look() -> None:
-            progress.update(sum(one.steps for one in learners), _latest(learners))
+        class Shown(Observer):
+            def report(self, piece: int, done: int, latest: float) -> None:
+                progress.update(sum(one.steps for one in learners), _latest(learners))
 
-        # The first one compiles before the threads ask for it all at once.
-        in_threads([partial(learners[0].learn, min(1, steps - learners[0].steps))], 1)
-        in_threads(jobs, os.cpu_count() or 1, stop=stop, look=look)
+        learn_runs(out, learners, steps, board=board, observer=Shown())
 
 
 def _latest(learners: list[Learner]) -> str:
     """The latest return of the run that is the furthest of those still learning."""
     running = [one for one in learners if one.steps] or learners
     return max(running, key=lambda one: one.steps).latest()
-
-
-def _run_one(
-    out: Path, learner: Learner, steps: int, board: Path | None, stop: threading.Event
-) -> None:
-    from recurl.experiment.learned import seed_file
-    from recurl.learn.loggers import TensorBoard
-
-    path = seed_file(out, learner.settings.seed)
-    events = None if board is None else TensorBoard(board / path.stem)
-    left = max(0, steps - learner.steps)
-    learner.learn(left, events, checkpoint=path, stopping=stop.is_set)
 
 
 def _stopped(out: Path, learners: list[Learner], again: str) -> str:

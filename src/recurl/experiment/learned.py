@@ -1,25 +1,31 @@
-"""Folders of ``recurl learn``, written and read, and saved runs of all kinds as studies."""
+"""Folders of ``recurl learn``: learned in, written and read; and saved runs as studies."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
 from recurl.errors import CheckpointError, RecurlError
-from recurl.experiment.options import check_settings, learner_class
+from recurl.execution.pieces import results_of, run_pieces
+from recurl.experiment.options import check_settings, learner_class, learner_options
 from recurl.experiment.record import Record, curve_columns, run_record
-from recurl.experiment.run import exact_value
+from recurl.experiment.run import exact_value, learn_to
 from recurl.experiment.settings import Experiment, Method, ModelChoice, Run
 from recurl.experiment.study import MODEL, OPTIMUM, SETTINGS, Study, experiment_optimum, read_study
+from recurl.interrupts import aside
+from recurl.learn.checkpoint import restoring
 from recurl.model.files import write_atomic
 from recurl.model.limits import cut, read_note
 
 if TYPE_CHECKING:
+    from recurl.execution.engine import Link
+    from recurl.execution.pieces import Observer
     from recurl.learn.learner import Learner
     from recurl.model.rmdp import RMDP
     from recurl.policy import Policy
@@ -75,6 +81,73 @@ def read_asked(folder: Path) -> tuple[RMDP, Asked]:
 def seed_file(folder: Path, seed: int) -> Path:
     """Checkpoint of a seed."""
     return folder / f"seed-{seed}.ckpt"
+
+
+def new_learner(model: RMDP, asked: Asked, seed: int) -> Learner:
+    """The learner of a seed before its first step.
+
+    Raises:
+        ValueError: A setting is out of range.
+    """
+    kind: Any = learner_class(asked["algorithm"])
+    learner: Learner = kind(model, seed=seed, **learner_options(asked["settings"]))
+    return learner
+
+
+def saved_learner(folder: Path, model: RMDP, asked: Asked, seed: int) -> Learner:
+    """The learner of a seed as it was saved; a new one if it was not.
+
+    Raises:
+        CheckpointError: The checkpoint, or a setting, is damaged.
+    """
+    file = seed_file(folder, seed)
+    if file.is_file():
+        return learner_class(asked["algorithm"]).load(file, model)
+    with restoring(folder / ASKED):
+        return new_learner(model, asked, seed)
+
+
+def learn_runs(
+    folder: Path,
+    learners: list[Learner],
+    steps: int,
+    *,
+    board: Path | None = None,
+    observer: Observer | None = None,
+) -> None:
+    """Learn up to a number of steps on all cores; runs are saved in a folder as they go.
+
+    Args:
+        folder: The folder.
+        learners: A learner for each seed.
+        steps: How many steps each run has in the end.
+        board: Folder for the event files of TensorBoard, or None.
+        observer: Follows what happens.
+
+    Raises:
+        KeyboardInterrupt: After Ctrl-C, when the runs are saved.
+        LimitError: Memory is full, or values are not finite; all runs are saved.
+    """
+    for one in learners:
+        one.set_budget(steps)
+    # The first one compiles, where it must, before the threads ask for it all at once.
+    if learners[0].steps < steps:
+        aside(lambda: learners[0].learn(1))
+    found = run_pieces(_learn, learners, shared=(folder, steps, board), observer=observer)
+    results_of(found)
+
+
+def _learn(shared: tuple[Path, int, Path | None], learner: Learner, link: Link) -> None:
+    """The piece of a run."""
+    from recurl.learn.loggers import TensorBoard
+
+    folder, steps, board = shared
+    path = seed_file(folder, learner.settings.seed)
+    logger = None if board is None else TensorBoard(board / path.stem)
+    try:
+        learn_to(learner, steps, link, partial(learner.save, path), logger=logger)
+    finally:
+        learner.save(path)
 
 
 def saved_seeds(folder: Path, seeds: Iterable[int]) -> dict[int, Path]:

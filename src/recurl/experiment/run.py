@@ -6,7 +6,7 @@ import io
 import math
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,6 +80,45 @@ def execute(
     return worker.finished(started)
 
 
+def learn_to(
+    learner: Learner,
+    end: int,
+    link: Link,
+    save: Callable[[], None],
+    *,
+    save_every: float = SAVE_EVERY,
+    logger: Any = None,
+) -> None:
+    """Learn up to a step, saved now and then, and also where it is asked to stop before.
+
+    Args:
+        learner: The learner.
+        end: The step.
+        link: Told how it goes; asked several times a second whether to stop.
+        save: Saves the learner.
+        save_every: Seconds between two calls of it.
+        logger: One of `recurl.loggers`, or None.
+
+    Raises:
+        Stopped: It was asked to stop.
+    """
+    saved = time.perf_counter()
+
+    def look(_: Any) -> None:
+        nonlocal saved
+        latest = learner.curve.last.mean if len(learner.curve) else math.nan
+        link.report(learner.steps, latest)
+        if time.perf_counter() - saved > save_every:
+            save()
+            saved = time.perf_counter()
+
+    watching = [look] if logger is None else [look, logger]
+    learner.learn(max(0, end - learner.steps), watching, stopping=link.stopping)
+    if learner.steps < end:
+        save()
+        raise Stopped
+
+
 class Worker:
     """A learner with the clock and the checkpoints of its run.
 
@@ -93,7 +132,7 @@ class Worker:
     def __init__(self, run: Run, model: RMDP, store: Store, link: Link) -> None:
         self.run, self.model, self.store, self.link = run, model, store, link
         self.learner, self.before = self._begin()
-        self.clock = self.saved = time.perf_counter()
+        self.clock = time.perf_counter()
 
     def _begin(self) -> tuple[Learner, float]:
         """A learner where the run was left, or a new one; and the seconds it has taken."""
@@ -127,24 +166,13 @@ class Worker:
         learner.set_budget(self.run.experiment.steps)
         if not learner.steps and not len(learner.curve) and learner.settings.evaluate_every:
             learner.curve.add(learner.test())
-
-        def look(_: Any) -> None:
-            latest = learner.curve.last.mean if len(learner.curve) else math.nan
-            self.link.report(learner.steps, latest)
-            if time.perf_counter() - self.saved > save_every:
-                self.save()
-
-        learner.learn(max(0, end - learner.steps), look, stopping=self.link.stopping)
-        if learner.steps < end:
-            self.save()
-            raise Stopped
+        learn_to(learner, end, self.link, self.save, save_every=save_every)
 
     def save(self) -> None:
         """Save the run so that it can be continued."""
         self.store.write(checkpoint_name(self.run), self.learner.to_bytes())
         note = msgspec.json.encode(Partial(self.run.config, self.seconds))
         self.store.write(partial_name(self.run), note)
-        self.saved = time.perf_counter()
 
     def finished(self, started: str) -> Finished:
         """The record and the policy of the finished run."""
