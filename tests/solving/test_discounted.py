@@ -77,3 +77,15 @@ def test_the_worth_of_exits_is_discounted() -> None:
 def test_other_discounts_are_refused(gamma: float) -> None:
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         discounted_policy(recurl.Policy.uniform(recurl.zoo.cloud()), gamma)
+
+
+@pytest.mark.parametrize("name", ["cloud", "stack_matters", "gambler"])
+def test_the_policy_of_a_discounted_solution_is_one_for_the_model(name: str) -> None:
+    model = recurl.zoo.make(name)
+    solution = recurl.solve(model, gamma="0.9")
+    assert solution.policy is not None
+    assert solution.policy.model is model
+    worth = recurl.evaluate(solution.policy, gamma="0.9").value
+    assert solution.lower - 1e-9 <= worth <= solution.upper + 1e-9
+    runs = recurl.simulate(model, solution.policy, 20_000, seed=0, gamma=0.9)
+    assert abs(runs.mean - worth) <= 5 * runs.standard_error

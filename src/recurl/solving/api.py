@@ -53,7 +53,8 @@ def solve(
             models with nothing to decide or in which every policy ends.
         at_least: Stop as soon as the interval tells whether the optimum reaches this threshold.
         gamma: Discount of each step, in (0, 1): solves ``discount_steps(model, gamma)``, which is
-            the model of the solution and of its certificate. Discounted totals are always finite.
+            the model of the solution and of its certificate. The policy is one for the model
+            given. Discounted totals are always finite.
         callback: Called as ``callback(lower, upper, work)`` with every new interval.
         progress: Show a line with the rounds and the interval so far.
 
@@ -76,8 +77,9 @@ def solve(
         raise ValueError(f"epsilon is the width of an interval and must be positive, not {epsilon}")
     if at_least is not None and math.isnan(at_least):
         raise ValueError("at_least must be a number, not nan")
+    undiscounted = model
     if gamma is not None:
-        from recurl.solving.discounted import discounted_model
+        from recurl.solving.discounted import discounted_model, undiscounted_policy
 
         model = discounted_model(model, gamma, of)
     question = asked = question_of(model, of, objective)
@@ -99,6 +101,8 @@ def solve(
 
         history = History(tell if progress else callback)
         found = solve_scaled(kernel, model, question, epsilon, at_least=at_least, callback=history)
+    if gamma is not None and found.policy is not None:
+        found = replace(found, policy=undiscounted_policy(found.policy, undiscounted))
     seconds = history.seconds
     intervals = (*history.intervals, (seconds, found.lower, found.upper))
     return replace(found, question=asked, seconds=seconds, history=intervals)
