@@ -8,11 +8,12 @@ STAMP := $(VENV)/.installed
 PIP := -m pip --disable-pip-version-check
 TYPED := src scripts $(wildcard benchmarks)
 
-.PHONY: help demo test lint install install-bench smoke constraints clean
+.PHONY: help demo test lint docs install install-bench smoke constraints clean
 
 help:
 	@echo "make demo           set up, then check, describe, solve, simulate and learn the cloud model, with a report"
 	@echo "make test           set up, then every check and test"
+	@echo "make docs           build the site in build/site, tutorials executed"
 	@echo "make lint           the checks of make test, without the tests"
 	@echo "make smoke          build the wheel and try it in an empty environment"
 	@echo "make install-bench  add the packages that benchmarks compare with"
@@ -37,6 +38,11 @@ lint: $(STAMP)
 	$(BIN)/mypy --strict $(TYPED)
 	$(BIN)/python scripts/check_imports.py
 
+# Warnings are errors.
+docs: $(STAMP)
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/site
+	@echo "the site is in build/site/index.html"
+
 install: $(STAMP)
 
 # The stamp goes away before an install and comes back after it: without it, whatever an
@@ -45,7 +51,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "recurl needs Python 3.11 or newer; name one: make PYTHON=..."; exit 1; }
 	test -e $(STAMP) || $(PYTHON) -m venv --clear $(VENV)
 	rm -f $(STAMP)
-	$(BIN)/python $(PIP) install -q -c constraints.txt -e '.[deep,dev,ray,tune]'
+	$(BIN)/python $(PIP) install -q -c constraints.txt -e '.[deep,dev,docs,ray,tune]'
 	$(BIN)/python $(PIP) install -q -c constraints.txt -e '.[storm,planning]' || \
 		echo "stormpy or unified-planning cannot be installed: their tests are skipped"
 	touch $(STAMP)
@@ -59,8 +65,8 @@ smoke: $(STAMP)
 # Run it on Python 3.11: newer ones resolve packages that no longer support it.
 constraints:
 	$(PYTHON) -m venv --clear build/constraints
-	build/constraints/bin/python $(PIP) install -q -U '.[deep,dev,ray,tune,storm,planning]'
-	{ echo "# Made by 'make constraints' on Python 3.11, for recurl[deep,dev,ray,tune,storm,planning]."; \
+	build/constraints/bin/python $(PIP) install -q -U '.[deep,dev,docs,ray,tune,storm,planning]'
+	{ echo "# Made by 'make constraints' on Python 3.11, for recurl[deep,dev,docs,ray,tune,storm,planning]."; \
 	  build/constraints/bin/python $(PIP) freeze --exclude recurl; } > build/constraints.txt
 	! grep -n '@\|://' build/constraints.txt
 	mv build/constraints.txt constraints.txt

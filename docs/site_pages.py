@@ -1,0 +1,79 @@
+"""Sphinx extension: what the site makes from the package before it reads its pages.
+
+Inventories of other projects are kept as text and compressed, every tutorial is also written as a
+notebook that can be downloaded, and the gallery has a page for every model of the zoo.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+import recurl
+from recurl import zoo
+
+DOCS = Path(__file__).parent
+HEADER = "# Sphinx inventory version 2\n# Project: {name}\n# Version:\n# The rest is zlib.\n"
+
+
+def write_inventories(folder: Path) -> None:
+    """Compresses `inventories/*.txt` to the form that intersphinx reads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in sorted((DOCS / "inventories").glob("*.txt")):
+        header = HEADER.format(name=source.stem).encode()
+        body = zlib.compress(source.read_bytes())
+        (folder / f"{source.stem}.inv").write_bytes(header + body)
+
+
+def write_notebooks(app: Sphinx) -> None:
+    """Writes each tutorial as `tutorials/notebooks/NAME.ipynb`."""
+    import jupytext
+
+    folder = DOCS / "tutorials" / "notebooks"
+    folder.mkdir(exist_ok=True)
+    for page in sorted((DOCS / "tutorials").glob("*.md")):
+        if page.stem != "index":
+            notebook = jupytext.read(page, fmt="md:myst")
+            jupytext.write(notebook, folder / f"{page.stem}.ipynb")
+
+
+GALLERY_PAGE = """\
+# {name}
+
+{summary}
+
+```console
+$ recurl describe {name}
+$ recurl solve {name}
+```
+
+{solution}
+
+![The model {name}]({name}.svg)
+"""
+
+
+def write_gallery(app: Sphinx) -> None:
+    """Writes `gallery/models/NAME.md` for each model of the zoo: its picture and its optimum."""
+    folder = DOCS / "gallery" / "models"
+    folder.mkdir(exist_ok=True)
+    for name in zoo.names():
+        model = zoo.make(name)
+        policy, solution = None, ""
+        if not app.config.site_light:
+            found = recurl.solve(model, epsilon=1e-3)
+            policy, solution = found.policy, str(found)
+        model.draw(policy).save(folder / f"{name}.svg")
+        page = GALLERY_PAGE.format(name=name, summary=zoo.summary(name), solution=solution)
+        (folder / f"{name}.md").write_text(page, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Called by Sphinx."""
+    app.add_config_value("site_light", False, "env", bool)
+    app.connect("builder-inited", write_notebooks)
+    app.connect("builder-inited", write_gallery)
+    return {"parallel_read_safe": True}
