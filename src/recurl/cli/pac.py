@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recurl.cli.choices import choice_table, choices
+from recurl.cli.engines import On
 from recurl.cli.models import ModelName, Parameters, read_model
 from recurl.cli.numbers import Seed, count, real
 from recurl.cli.output import AsJson, UsageError, print_json, show, this_command, writable
@@ -23,6 +24,8 @@ EXAMPLES = """\
   recurl pac cloud exits=1 --epsilon 0.05 --delta 0.01
   recurl pac cloud exits=1 --method plan
   recurl pac cloud --epsilon 0.05
+  recurl pac gambler p=0.25 --access generative --steps 6 --reward-bound 1 --support 2 --epsilon 1 \
+    --workers 4 --on processes
   recurl pac cloud --discount 0.9 --epsilon 0.05
   recurl pac cloud --drift 4,0.15,9 --epsilon 2
   recurl pac gambler --epsilon 0.1 --counts gambler.counts
@@ -59,6 +62,10 @@ def pac(
         Path | None, typer.Option(help="File for the counts; goes on from it if it exists.")
     ] = None,
     most: Annotated[int | None, count("Samples after which to stop.")] = None,
+    workers: Annotated[
+        int, count("Workers that share the samples; episodes are for one.", most=1024)
+    ] = 1,
+    on: On = "local",
     seed: Seed = 0,
     json: AsJson = False,
 ) -> None:
@@ -89,6 +96,8 @@ def pac(
             discount=discount,
             drift=_drift(drift),
             seed=seed,
+            workers=workers,
+            on=on,
         )
         source = found if access == "model" else ModelEnv(found)
         progress = Progress(f"learning {found.name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from recurl.errors import RecurlError, UnknownNameError
 from recurl.execution.engine import Ended, Engine, Report, State, Work
@@ -125,15 +125,48 @@ def run_pieces(
         >>> [outcome.result for outcome in run_pieces(square, [1, 2, 3])]
         [1, 4, 9]
     """
-    engine = make_engine(on, workers)
-    driver = _Driver(engine, items, retries, observer or Observer())
-    engine.start(work, shared)
-    try:
+    with Session(work, shared=shared, on=on, workers=workers) as session:
+        return session.run(items, retries=retries, observer=observer)
+
+
+class Session:
+    """Workers that stay for many calls: for rounds of pieces that depend on the rounds before.
+
+    Args:
+        work: As for `run_pieces`.
+        shared: Likewise.
+        on: Likewise.
+        workers: Likewise.
+
+    Example:
+        >>> def square(shared, item, link):
+        ...     return item * item
+        >>> with Session(square, workers=2) as session:
+        ...     [results_of(session.run([n, n + 1])) for n in range(2)]
+        [[0, 1], [1, 4]]
+    """
+
+    def __init__(
+        self, work: Work, *, shared: Any = None, on: str = "local", workers: int | None = None
+    ) -> None:
+        self._engine = make_engine(on, workers)
+        self._work, self._shared = work, shared
+
+    def __enter__(self) -> Self:
+        self._engine.start(self._work, self._shared)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._engine.close()
+
+    def run(
+        self, items: Iterable[Any], *, retries: int = 0, observer: Observer | None = None
+    ) -> list[Outcome]:
+        """Do a piece for every item; returns the outcomes in their order."""
+        driver = _Driver(self._engine, items, retries, observer or Observer())
         with deferred():
             driver.run()
-    finally:
-        engine.close()
-    return [driver.outcomes[piece] for piece in range(len(driver.items))]
+        return [driver.outcomes[piece] for piece in range(len(driver.items))]
 
 
 def results_of(outcomes: Iterable[Outcome]) -> list[Any]:

@@ -57,6 +57,22 @@ def test_seeded_repetitions_hold_as_often_as_claimed(name: str) -> None:
     assert held >= (1 - DELTA) * REPETITIONS
 
 
+def test_counts_merged_from_four_workers_hold_as_often_as_claimed() -> None:
+    """Every worker has a stream of its own and a fixed share of every level."""
+    model, truth, held = recurl.zoo.gambler(p=0.1), 1.5, 0
+    for seed in range(200):
+        rounds: list[bool] = []
+        run = looped(
+            ModelAccess(model, seed, streams=4),
+            0.5,
+            DELTA,
+            callback=lambda low, high, _, rounds=rounds: rounds.append(low <= truth <= high),
+        )
+        assert run.reached
+        held += all(rounds)
+    assert held >= (1 - DELTA) * 200
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_reaches_its_goal(family: str) -> None:
     run = looped(ModelAccess(recurl.zoo.gambler(p=0.25), 1), 0.3, 0.1, intervals=family)

@@ -10,7 +10,7 @@ import pytest
 import recurl
 from recurl.errors import CheckpointError
 from recurl.learn.pac.confidence import level_size
-from recurl.learn.pac.model_access import ModelAccess
+from recurl.learn.pac.model_access import ModelAccess, _draw
 from recurl.learn.pac.observed import with_probabilities
 
 
@@ -89,3 +89,26 @@ def test_a_damaged_file_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "c").write_bytes(b"PK nothing")
     with pytest.raises(CheckpointError, match="damaged"):
         ModelAccess(recurl.zoo.gambler()).load(tmp_path / "c")
+
+
+def test_streams_share_every_round_and_their_counts_add_up() -> None:
+    model = recurl.zoo.gambler(p=0.25)
+    one, four = ModelAccess(model, 1), ModelAccess(model, 1, streams=4)
+    for access in (one, four):
+        access.draw(np.array([1003, 2, 0]))
+    assert one.observed().totals.tolist() == four.observed().totals.tolist()
+    assert one.counts.tolist() != four.counts.tolist()
+    assert four.counts[0] == pytest.approx(250, abs=60)
+
+
+def test_streams_are_independent() -> None:
+    """Counts of two streams of a round, over many rounds, are not correlated."""
+    model = recurl.zoo.gambler(p=0.25)
+    drawn = np.array(
+        [
+            [_draw(model, np.array([100, 0, 0]), [7, number, *stream])[0] for stream in ([], [1])]
+            for number in range(400)
+        ]
+    )
+    assert abs(np.corrcoef(drawn.T)[0, 1]) < 0.15
+    assert drawn.mean() == pytest.approx(25, abs=0.7)

@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.errors import LimitError, ProtocolError
+from recurl.execution.pieces import Session, results_of
 from recurl.learn.pac.empirical import empirical
+from recurl.learn.pac.environment_draws import Draws
 from recurl.learn.pac.experience import Experience, by_level
 from recurl.learn.pac.experience_file import load_experience, save_experience
-from recurl.learn.pac.model_access import NEAR, per_sample
+from recurl.learn.pac.model_access import NEAR, per_sample, shares_of
 from recurl.learn.pac.observed import counted
 from recurl.learn.pac.plan import DiscoveryPlan
 
@@ -47,6 +49,9 @@ class EnvironmentAccess(ABC):
         task: The task; with `reward_bound` and `support`.
         discount: The discount of each step; with one, calls may have several exits.
         planned: Whether pairs are drawn as planned, not level by level.
+        workers: How many workers share the draws of a round.
+        session: The workers, doing `recurl.learn.pac.environment_draws.draw_outcomes`; this
+            process if not given.
     """
 
     truth = None
@@ -62,7 +67,10 @@ class EnvironmentAccess(ABC):
         discount: float | None = None,
         *,
         planned: bool = False,
+        workers: int = 1,
+        session: Session | None = None,
     ) -> None:
+        self.workers, self.session = workers, session
         self.env, self.task, self.discount = env, task, discount
         self.plan = DiscoveryPlan(task, discount)
         several = discount is not None
@@ -293,8 +301,11 @@ class Generative(EnvironmentAccess):
             self._raise_start()
         elif bounds is not None and not new:
             new = self._worthwhile(bounds)
-        for pair in new:
-            self._raise_pair(pair, most)
+        if self.session is None:
+            for pair in new:
+                self._raise_pair(pair, most)
+        else:
+            self._raise_together(new, most, self.session)
 
     def complete(self, most: int) -> bool:
         """Draw every pair up to its level; whether the samples allowed were enough."""
@@ -333,6 +344,21 @@ class Generative(EnvironmentAccess):
         while pair.level == level and self.samples < most:
             self._stand(pair.state)
             self.experience.record(number, self.env.step(pair.action))
+
+    def _raise_together(self, numbers: list[int], most: int, session: Session) -> None:
+        """Draw pairs until they reach their next levels, each worker a fixed share of each pair."""
+        pairs, left = self.experience.pairs, most - self.samples
+        wanted = np.array([pairs[number].due - pairs[number].total for number in numbers], np.int64)
+        wanted = np.minimum(wanted, np.maximum(left - (np.cumsum(wanted) - wanted), 0))
+        seen = self.experience.observations
+        places = [(seen[pairs[number].state], pairs[number].action) for number in numbers]
+        items = [
+            Draws(places, part.tolist(), [self.task.seed, self.samples, 1 + worker])
+            for worker, part in enumerate(shares_of(wanted, self.workers))
+        ]
+        for found in results_of(session.run(items)):
+            for place, result, times in found:
+                self.experience.record_many(numbers[place], result, times)
 
     def _worthwhile(self, bounds: Bounds) -> list[int]:
         """Pairs near the greatest share of the gap per sample; the start is drawn at once."""

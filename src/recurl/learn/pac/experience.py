@@ -32,6 +32,13 @@ def by_level(number: int, level: int) -> int:
     return level_size(level)
 
 
+def flat(space: Any, observation: Any) -> np.ndarray:
+    """An observation of a space as an array of numbers."""
+    if isinstance(space, spaces.Discrete):
+        return np.array([observation], np.int64)
+    return np.asarray(spaces.flatten(space, observation))
+
+
 @dataclass(slots=True)
 class Pair:
     """A state and an action, with their outcomes.
@@ -58,8 +65,8 @@ class Pair:
     level: int = 0
     total: int = 0
 
-    def add(self, outcome: Outcome, reward: float) -> None:
-        """Count one sample."""
+    def add(self, outcome: Outcome, reward: float, times: int = 1) -> None:
+        """Count a sample, or several with the same outcome."""
         place = self.outcomes.setdefault(outcome, len(self.rewards))
         if place == len(self.rewards):
             self.rewards.append(reward)
@@ -69,8 +76,8 @@ class Pair:
                 f"the same outcome paid {self.rewards[place]:g} and {reward:g}: the reward must be "
                 "a function of state, action and outcome"
             )
-        self.counts[place] += 1
-        self.total += 1
+        self.counts[place] += times
+        self.total += times
 
     def reach_level(self) -> None:
         """Take over the counts for the next level."""
@@ -101,6 +108,7 @@ class Experience:
         self.pairs_of: list[list[int]] = []
         self.start = Pair(-1, -1, size(0, 1))
         self.samples = 0
+        self._last: tuple[int, Outcome, float] = (-1, ("", -1, -1), 0.0)
         self.parent: list[int] = []
         self.bottom: list[bool] = []
         self.returns: dict[tuple[int, ...], int] = {}
@@ -142,9 +150,7 @@ class Experience:
 
     def flat(self, observation: Any) -> np.ndarray:
         """An observation as an array of numbers."""
-        if isinstance(self.space, spaces.Discrete):
-            return np.array([observation], np.int64)
-        return np.asarray(spaces.flatten(self.space, observation))
+        return flat(self.space, observation)
 
     def state(self, observation: Any, bottom: bool = False) -> int:
         """Number of a state; a new one has no pairs yet."""
@@ -204,6 +210,15 @@ class Experience:
             self.step(pair, float(reward), target)
         return target
 
+    def record_many(
+        self, pair: int, result: tuple[Any, Any, bool, bool, dict[str, Any]], times: int
+    ) -> None:
+        """Count an outcome that came up several times, each from the state of the pair."""
+        self.visit(self.observations[self.pairs[pair].state], None)
+        self.record(pair, result)
+        if times > 1:
+            self._add(*self._last, times - 1)
+
     def _end(self, pair: int, reward: float) -> None:
         if self._depth == 0:
             self.leave(pair, reward)
@@ -235,12 +250,15 @@ class Experience:
         """Count an exit, of the given index."""
         self._add(pair, ("exit", index, -1), reward)
 
-    def _add(self, pair: int, outcome: Outcome, reward: float) -> None:
-        self._count(self.pairs[pair], pair + 1, outcome, reward)
-        self.samples += 1
+    def _add(self, pair: int, outcome: Outcome, reward: float, times: int = 1) -> None:
+        self._last = pair, outcome, reward
+        self._count(self.pairs[pair], pair + 1, outcome, reward, times)
+        self.samples += times
 
-    def _count(self, pair: Pair, number: int, outcome: Outcome, reward: float) -> None:
-        pair.add(outcome, reward)
+    def _count(
+        self, pair: Pair, number: int, outcome: Outcome, reward: float, times: int = 1
+    ) -> None:
+        pair.add(outcome, reward, times)
         if pair.total == pair.due:
             pair.reach_level()
             pair.due = self.size(number, pair.level + 1)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from recurl.errors import UnknownNameError
+from recurl.execution.engine import Work
+from recurl.execution.pieces import Session
 from recurl.learn.pac.confidence import FAMILIES
+from recurl.learn.pac.environment_draws import draw_outcomes
 from recurl.learn.pac.loop import Task, learn_adaptively, learn_planned, planned_total
+from recurl.learn.pac.model_access import draw_counts
 from recurl.model.rmdp import RMDP
 
 if TYPE_CHECKING:
@@ -52,6 +57,10 @@ class PACLearner:
         discount: λ of step-wise discounting.
         drift: Assumptions (c_o, mu, b) on an undiscounted model with several exits.
         seed: Seed of all randomness.
+        workers: How many workers share the samples of each round, each with a stream of draws of
+            its own: for models, and for environments with generative access. The answer depends on
+            their number, and not on where they are.
+        on: Where they are: ``"local"``, ``"processes"``, ``"ray"`` or ``"ray://HOST:PORT"``.
 
     Example:
         >>> import recurl
@@ -77,7 +86,11 @@ class PACLearner:
         discount: float | None = None,
         drift: Drift | None = None,
         seed: int = 0,
+        workers: int = 1,
+        on: str = "local",
     ) -> None:
+        if workers < 1:
+            raise ValueError(f"there is at least one worker, not {workers}")
         if not epsilon > 0 or not 0 < delta < 1:
             raise ValueError(f"epsilon must be positive, delta in (0, 1), not {epsilon}, {delta}")
         if method not in METHODS:
@@ -100,6 +113,7 @@ class PACLearner:
         self.steps, self.reward_bound = steps, reward_bound
         self.support, self.starts, self.access = support, starts, access
         self.intervals, self.discount, self.drift, self.seed = intervals, discount, drift, seed
+        self.workers, self.on = workers, on
 
     def learn(
         self,
@@ -138,8 +152,16 @@ class PACLearner:
             starts=self.starts,
         )
         if isinstance(source, RMDP):
-            return self._learn_model(source, task)
-        return self._learn_environment(source, task)
+            with self._session(draw_counts, source) as session:
+                return self._learn_model(source, task, session)
+        with self._session(draw_outcomes, source) as session:
+            return self._learn_environment(source, task, session)
+
+    def _session(self, work: Work, shared: Any) -> AbstractContextManager[Session | None]:
+        """The workers that take samples; none if this process does."""
+        if self.workers == 1 and self.on == "local":
+            return nullcontext()
+        return Session(work, shared=shared, on=self.on, workers=self.workers)
 
     def _criterion(self) -> Criterion:
         from recurl.learn.pac.criteria import Discounted, TotalReward
@@ -151,12 +173,13 @@ class PACLearner:
             return Cut.of(self.drift, self.epsilon)
         return TotalReward(self.steps)
 
-    def _learn_model(self, model: RMDP, task: Task) -> Guarantee:
+    def _learn_model(self, model: RMDP, task: Task, session: Session | None) -> Guarantee:
         from recurl.learn.pac.bounds import CertifiedBounds, RobustIteration
         from recurl.learn.pac.drift import contradictions
         from recurl.learn.pac.model_access import ModelAccess
 
-        criterion, source = self._criterion(), ModelAccess(model, task.seed)
+        criterion = self._criterion()
+        source = ModelAccess(model, task.seed, self.workers, session)
         found = () if self.drift is None else contradictions(model, self.drift, task.seed)
         for text in found:
             warnings.warn(text, UserWarning, stacklevel=3)
@@ -169,13 +192,22 @@ class PACLearner:
         total = planned_total(lambda: self._criterion().plan(model, task))
         return learn_adaptively(source, bounds, task, criterion, planned=total, warnings=found)
 
-    def _learn_environment(self, env: gym.Env[Any, Any], task: Task) -> Guarantee:
+    def _learn_environment(
+        self, env: gym.Env[Any, Any], task: Task, session: Session | None
+    ) -> Guarantee:
         from recurl.learn.pac.bounds import CertifiedBounds, RobustIteration
         from recurl.learn.pac.environment import Episodes, Generative
 
         access, reward = self._access(env), float(task.reward_bound or 0.0)
         kind = Generative if access == "generative" else Episodes
-        source = kind(env, task, self.discount, planned=self.method == "plan")
+        source = kind(
+            env,
+            task,
+            self.discount,
+            planned=self.method == "plan",
+            workers=self.workers,
+            session=session,
+        )
         criterion = self._criterion()
         if self.method == "plan":
             return learn_planned(source, source.plan, task, criterion)
@@ -201,4 +233,10 @@ class PACLearner:
                 "a call does not tell which exit it leaves by"
             )
         able = self.discount is None and env.metadata.get("generative")
-        return self.access or ("generative" if able else "episodes")
+        access = self.access or ("generative" if able else "episodes")
+        if access == "episodes" and (self.workers > 1 or self.on != "local"):
+            raise ValueError(
+                "workers share the draws of a model, or of an environment with generative access; "
+                "episodes are played by one"
+            )
+        return access

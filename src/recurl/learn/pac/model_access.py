@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.errors import CheckpointError, LimitError
+from recurl.execution.engine import Link
+from recurl.execution.pieces import Session, results_of
 from recurl.learn.checkpoint import expect, read_checkpoint, restoring, write_checkpoint
 from recurl.learn.pac.confidence import level_size
 from recurl.learn.pac.observed import (
@@ -40,7 +42,9 @@ class ModelAccess:
 
     Args:
         model: The model.
-        seed: Seed of all draws; the draws of a round depend on it and the round only.
+        seed: Seed of all draws; the draws of a round depend on it, the round and the streams only.
+        streams: Independent streams of draws, each of which takes its share of every round.
+        session: Workers for the streams, doing `draw_counts`; this process if not given.
 
     Example:
         >>> import recurl
@@ -54,8 +58,10 @@ class ModelAccess:
     shares = ""
     levels = "one per pair and level, level j with delta/(N j (j+1))"
 
-    def __init__(self, model: RMDP, seed: int = 0) -> None:
-        self.truth, self.seed = model, seed
+    def __init__(
+        self, model: RMDP, seed: int = 0, streams: int = 1, session: Session | None = None
+    ) -> None:
+        self.truth, self.seed, self.streams, self._session = model, seed, streams, session
         self.model = with_probabilities(model, even_probabilities(model))
         t = model.tables
         self.support = np.diff(t.transition_start).astype(np.int32)
@@ -75,22 +81,18 @@ class ModelAccess:
         return Observed(self.model, self.counts, self.level, self.support, share)
 
     def draw(self, wanted: Longs) -> None:
-        """Draw each pair a number of times more."""
-        t = self.truth.tables
-        random = np.random.default_rng([self.seed, self.round])
+        """Draw each pair a number of times more; every stream takes its share."""
+        items = [
+            (part, [self.seed, self.round, *([stream] if stream else [])])
+            for stream, part in enumerate(shares_of(wanted, self.streams))
+        ]
         self.round += 1
-        drawn = np.flatnonzero(wanted > 0)
-        left, mass = wanted[drawn].copy(), np.ones(len(drawn))
-        first, sizes = t.transition_start[drawn], self.support[drawn]
-        for place in range(int(sizes.max(initial=0))):
-            within = np.flatnonzero(sizes > place)
-            at = first[within] + place
-            chance = np.clip(t.prob[at] / np.maximum(mass[within], 1e-300), 0.0, 1.0)
-            chance = np.where(sizes[within] == place + 1, 1.0, chance)
-            hits = random.binomial(left[within], chance)
-            self.counts[at] += hits
-            left[within] -= hits
-            mass[within] -= t.prob[at]
+        if self._session is None:
+            found = [_draw(self.truth, *item) for item in items]
+        else:
+            found = results_of(self._session.run(items))
+        for counts in found:
+            self.counts += counts
 
     def raise_levels(self, pairs: np.ndarray, by: int = 1) -> None:
         """Draw some pairs up to the size of their next level, or a later one."""
@@ -206,6 +208,41 @@ class ModelAccess:
             self.round = int(header["round"])
         state = {name: array for name, array in arrays.items() if name not in ("counts", "level")}
         return str(header.get("basis", "")), state
+
+
+def draw_counts(model: RMDP, item: tuple[Longs, list[int]], link: Link) -> Longs:
+    """The share of a stream in a round, as a piece for `recurl.execution.pieces`."""
+    return _draw(model, *item)
+
+
+def shares_of(wanted: Longs, streams: int) -> list[Longs]:
+    """Numbers of draws split evenly, whatever is drawn: fixed numbers again.
+
+    Example:
+        >>> [part.tolist() for part in shares_of(np.array([5, 2]), 3)]
+        [[2, 1], [2, 1], [1, 0]]
+    """
+    return [wanted // streams + (wanted % streams > stream) for stream in range(streams)]
+
+
+def _draw(model: RMDP, wanted: Longs, seed: list[int]) -> Longs:
+    """Draw each pair a number of times; how often each transition came up."""
+    t, random = model.tables, np.random.default_rng(seed)
+    counts = np.zeros(t.n_transitions, np.int64)
+    drawn = np.flatnonzero(wanted > 0)
+    left, mass = wanted[drawn].copy(), np.ones(len(drawn))
+    first = t.transition_start[drawn]
+    sizes = t.transition_start[drawn + 1] - first
+    for place in range(int(sizes.max(initial=0))):
+        within = np.flatnonzero(sizes > place)
+        at = first[within] + place
+        chance = np.clip(t.prob[at] / np.maximum(mass[within], 1e-300), 0.0, 1.0)
+        chance = np.where(sizes[within] == place + 1, 1.0, chance)
+        hits = random.binomial(left[within], chance)
+        counts[at] = hits
+        left[within] -= hits
+        mass[within] -= t.prob[at]
+    return counts
 
 
 def per_sample(scores: Floats, samples: Longs) -> Floats:
