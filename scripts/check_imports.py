@@ -32,6 +32,7 @@ ROWS = [
     {"automaton"},
     {"zoo"},
     {"experiment"},
+    {"suite"},
     {"cli"},
     {"__main__"},
 ]

@@ -43,6 +43,7 @@ COMMANDS = {
     "reproduce": "reproduce cloud --seeds 200 --out runs",
     "experiment": "experiment study.yaml --out runs",
     "report": "report learned --out report",
+    "suite": "suite run rql --tasks words --sizes large --steps 1000 --out runs",
     "analyse": "analyse palindrome size=8",
     "verify": "verify cloud cloud.cert",
     "convert": "convert palindrome size=12 out.yaml",

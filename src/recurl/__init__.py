@@ -66,12 +66,13 @@ _HOMES = {
     "schema": "recurl.model.document.schema",
     "simulate": "recurl.simulation.rollout",
     "solve": "recurl.solving.api",
+    "suite": "recurl.suite",
     "termination": "recurl.solving.termination",
     "unravel": "recurl.model.transforms.unravelling",
     "verify": "recurl.verification",
     "zoo": "recurl.zoo",
 }
-_MODULES = {"automaton", "callbacks", "errors", "grammar", "loggers", "schedules", "zoo"}
+_MODULES = {"automaton", "callbacks", "errors", "grammar", "loggers", "schedules", "suite", "zoo"}
 
 __all__ = [
     "DQN",
@@ -123,6 +124,7 @@ __all__ = [
     "schema",
     "simulate",
     "solve",
+    "suite",
     "termination",
     "unravel",
     "verify",

@@ -39,6 +39,7 @@ VERBS = (
     "experiment",
     "tune",
     "report",
+    "suite",
     "analyse",
     "verify",
     "convert",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -71,13 +72,12 @@ def draw_figure(studies: Sequence[Study], surface: Surface = LIGHT) -> Figure:
     line across. Where there are many tests, a point of a line is the mean of a few in a row. The
     lines of later methods are wider and lie below, so that they are seen where curves coincide.
     """
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     columns = min(IN_A_ROW, len(studies))
     rows = math.ceil(len(studies) / columns)
     legend = LEGEND_LINE * max(_legend_lines(study) for study in studies)
-    with mpl.rc_context(_STYLE | surface.style):
+    with styled(surface):
         size = max(NARROWEST, columns * PANEL), rows * (HEIGHT + legend)
         figure = Figure(figsize=size, layout="constrained")
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -88,6 +88,15 @@ def draw_figure(studies: Sequence[Study], surface: Surface = LIGHT) -> Figure:
         for empty in panels[len(studies) :]:
             empty.remove()
         return figure
+
+
+@contextmanager
+def styled(surface: Surface = LIGHT) -> Iterator[None]:
+    """The style of all figures, on some surface."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(_STYLE | surface.style):
+        yield
 
 
 def _legend_lines(study: Study) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -32,6 +32,8 @@ from recurl.model.cells import Cells
 from recurl.model.files import write_atomic
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from recurl.policy import Policy
 
 
@@ -68,9 +70,9 @@ class Shown(NamedTuple):
 def report_html(studies: Sequence[Study]) -> str:
     """The report on some studies."""
     shown = [_shown(study) for study in studies]
+    records = [record for study in studies for record in study.records]
     parts = {
-        "STYLE": _data("report.css"),
-        "SCRIPT": _data("report.js"),
+        **page_parts(),
         "TITLE": escape(", ".join(map(title_of, studies))),
         "SUMMARY": escape(_summary(studies)),
         "FIGURES": "".join(map(_figure, studies)),
@@ -78,11 +80,21 @@ def report_html(studies: Sequence[Study]) -> str:
         "TABLE": table_html(studies),
         "NOTES": escape(NOTES),
         "POLICIES": "".join(map(_policy, studies, shown)),
-        "FAILURES": _failures(studies),
-        "MACHINE": "<br>".join(map(escape, _machines(studies))),
-        "DATA": _script_json({"replays": [_replay(one) for one in shown if _is_run(one)]}),
+        "FAILURES": failures_html(records),
+        "MACHINE": "<br>".join(map(escape, machines(records))),
+        "DATA": script_json({"replays": [_replay(one) for one in shown if _is_run(one)]}),
     }
-    page = _data("report.html")
+    return filled(_data("report.html"), parts)
+
+
+def page_parts() -> dict[str, str]:
+    """Parts of every page with a replay: its style, its script and the replay itself."""
+    names = {"STYLE": "report.css", "SCRIPT": "report.js", "REPLAY": "replay.html"}
+    return {part: _data(name) for part, name in names.items()}
+
+
+def filled(page: str, parts: Mapping[str, str]) -> str:
+    """A page with its parts in place of their names."""
     for name, text in parts.items():
         page = page.replace(f"<!--{name}-->", text)
     return page
@@ -94,21 +106,26 @@ def _data(name: str) -> str:
 
 def _figure(study: Study) -> str:
     """The curves of a study, for light and for dark surroundings."""
-    light, dark = (_picture(study, surface) for surface in (LIGHT, DARK))
     labels = [method.label or method.name for method in study.experiment.methods]
     words = f"Learning curves of {title_of(study)}: {', '.join(labels)}"
+    return picture_html(lambda surface: draw_figure([study], surface), words)
+
+
+def picture_html(draw: Callable[[Surface], Figure], words: str) -> str:
+    """A figure for light and for dark surroundings, with words for those who cannot see it."""
+    light, dark = (_picture(draw(surface)) for surface in (LIGHT, DARK))
     return (
         f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
         f'<img class="curves" alt="{escape(words)}" src="{light}"></picture>'
     )
 
 
-def _picture(study: Study, surface: Surface) -> str:
-    svg = figure_bytes(draw_figure([study], surface), "svg")
+def _picture(figure: Figure) -> str:
+    svg = figure_bytes(figure, "svg")
     return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
 
 
-def _script_json(data: Any) -> str:
+def script_json(data: Any) -> str:
     """JSON that cannot end the script element that it is in."""
     return json.dumps(data).replace("<", "\\u003c")
 
@@ -215,8 +232,9 @@ def rules_by_component(policy: Policy, most: int = MOST_RULES) -> dict[str, list
     return lines
 
 
-def _failures(studies: Iterable[Study]) -> str:
-    failed = [one for study in studies for one in study.records if one.failed]
+def failures_html(records: Iterable[Record]) -> str:
+    """The runs that failed, with their tracebacks; nothing if there are none."""
+    failed = [one for one in records if one.failed]
     items = "".join(
         f"<h3>{escape(one.experiment)} {escape(one.method)}, seed {one.seed}</h3>"
         f"<pre>{escape(one.error)}</pre>"
@@ -225,12 +243,11 @@ def _failures(studies: Iterable[Study]) -> str:
     return f"<h2>Runs that failed</h2>{items}" if failed else ""
 
 
-def _machines(studies: Iterable[Study]) -> list[str]:
+def machines(records: Iterable[Record]) -> list[str]:
     """Every machine and set of versions that records name."""
     told = {
         ", ".join([_machine(one), *(f"{name} {v}" for name, v in one.versions.items())])
-        for study in studies
-        for one in study.records
+        for one in records
     }
     return sorted(told)
 

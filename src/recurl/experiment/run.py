@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from recurl.errors import RecurlError
-from recurl.execution.engine import Link, Stopped
+from recurl.execution.engine import Link, Stopped, Work
 from recurl.execution.lock import locked
 from recurl.execution.pieces import Counts, Observer, Outcome, run_pieces
 from recurl.execution.store import Store
@@ -53,7 +53,7 @@ class Partial(msgspec.Struct, frozen=True):
 
 
 class Finished(NamedTuple):
-    """A run that is done: its record, and the content of its policy's file."""
+    """A run that is done: its record, and the content of its policy's file, empty without one."""
 
     record: Record
     policy: bytes
@@ -178,7 +178,7 @@ class Worker:
         """The record and the policy of the finished run."""
         learner: Any = self.learner
         seconds, policy = self.seconds, learner.policy()
-        record = _record(
+        record = full_record(
             self.run,
             self.model,
             started,
@@ -237,7 +237,8 @@ def finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _record(run: Run, model: RMDP, started: str, **found: Any) -> Record:
+def full_record(run: Run, model: RMDP, started: str, **found: Any) -> Record:
+    """A record of a run with its model, versions and machine."""
     return run_record(
         run,
         model={"name": model.name, "kind": str(model.kind), "fingerprint": model.fingerprint},
@@ -267,7 +268,9 @@ class Watch:
         """Something that people should know."""
 
 
-class _Job(NamedTuple):
+class Job(NamedTuple):
+    """A run, its model, and where its record and policy go."""
+
     run: Run
     model: RMDP
     files: Files
@@ -312,47 +315,69 @@ def run_experiments(
         >>> [record.method for record in records]
         ['rql', 'ql', 'rql-swift']
     """
-    watch, store = watch or Watch(), Store(out if checkpoints is None else checkpoints)
     with locked(out):
         jobs = [job for experiment in experiments for job in _jobs(experiment, Path(out))]
-        todo = [job for job in jobs if not _is_done(job, watch)]
-        # A seed of everything first: then all methods have a pace, and the estimate is one.
-        todo.sort(key=lambda job: job.run.seed)
-        watch.begin([job.run for job in todo], len(jobs) - len(todo), workers or _cores())
-        models = {job.run.experiment.name: job.model for job in todo}
-        run_pieces(
-            _execute,
-            [job.run for job in todo],
-            shared=_Shared(models, store, save_every),
-            on=on,
-            workers=workers,
-            retries=retries,
-            observer=_Writer(todo, store, watch),
-        )
-        return [read_record(job.files.record) for job in jobs]
+        store = Store(out if checkpoints is None else checkpoints)
+        shared, watch = Shared.of(jobs, store, save_every), watch or Watch()
+        return run_jobs(_execute, jobs, shared, watch, on=on, workers=workers, retries=retries)
+
+
+class Shared(NamedTuple):
+    """Things that all runs share: models by experiment, the store, and how often to save."""
+
+    models: dict[str, RMDP]
+    store: Store
+    save_every: float
+
+    @classmethod
+    def of(cls, jobs: Iterable[Job], store: Store, save_every: float = SAVE_EVERY) -> Shared:
+        """The shared part of jobs."""
+        return cls({job.run.experiment.name: job.model for job in jobs}, store, save_every)
+
+
+def run_jobs(
+    work: Work,
+    jobs: list[Job],
+    shared: Shared,
+    watch: Watch,
+    *,
+    workers: int | None = None,
+    **how: Any,
+) -> list[Record]:
+    """Do the jobs that have no record yet on an engine; returns the records of all.
+
+    Args:
+        work: Does a run: a piece that gives a `Finished`.
+        jobs: The jobs; the caller holds the lock of their folder.
+        shared: What the work needs beside the run.
+        watch: Told how it goes.
+        workers: How many runs at once.
+        **how: More that `run_pieces` takes.
+    """
+    todo = [job for job in jobs if not _is_done(job, watch)]
+    # A seed of everything first: then all methods have a pace, and the estimate is one.
+    todo.sort(key=lambda job: job.run.seed)
+    watch.begin([job.run for job in todo], len(jobs) - len(todo), workers or _cores())
+    runs, observer = [job.run for job in todo], _Writer(todo, shared.store, watch)
+    run_pieces(work, runs, shared=shared, workers=workers, observer=observer, **how)
+    return [read_record(job.files.record) for job in jobs]
 
 
 def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _jobs(experiment: Experiment, out: Path) -> list[_Job]:
+def _jobs(experiment: Experiment, out: Path) -> list[Job]:
     model = experiment.model.make()
     begin_study(out, experiment, model)
-    return [_Job(run, model, Files(out, run)) for run in experiment.runs()]
+    return [Job(run, model, Files(out, run)) for run in experiment.runs()]
 
 
-def _is_done(job: _Job, watch: Watch) -> bool:
+def _is_done(job: Job, watch: Watch) -> bool:
     return is_done(job.files.record, job.run, job.model.fingerprint, watch.say)
 
 
-class _Shared(NamedTuple):
-    models: dict[str, RMDP]
-    store: Store
-    save_every: float
-
-
-def _execute(shared: _Shared, run: Run, link: Link) -> Finished:
+def _execute(shared: Shared, run: Run, link: Link) -> Finished:
     """The piece of a run."""
     model = shared.models[run.experiment.name]
     return execute(run, model, shared.store, link, save_every=shared.save_every)
@@ -361,7 +386,7 @@ def _execute(shared: _Shared, run: Run, link: Link) -> Finished:
 class _Writer(Observer):
     """Writes the records of runs as they come in."""
 
-    def __init__(self, jobs: list[_Job], store: Store, watch: Watch) -> None:
+    def __init__(self, jobs: list[Job], store: Store, watch: Watch) -> None:
         self._jobs, self._store, self._watch = jobs, store, watch
 
     def count(self, counts: Counts) -> None:
@@ -388,10 +413,11 @@ class _Writer(Observer):
         files.record.parent.mkdir(parents=True, exist_ok=True)
         if outcome.failed:
             started = datetime.now(UTC).isoformat(timespec="seconds")
-            record = _record(run, model, started, error=outcome.error)
+            record = full_record(run, model, started, error=outcome.error)
         else:
             record = outcome.result.record
-            write_atomic(files.policy, outcome.result.policy)
+            if outcome.result.policy:
+                write_atomic(files.policy, outcome.result.policy)
         write_record(files.record, record)
         forget_partial(self._store, run)
         self._watch.finish(run, record)

@@ -1,0 +1,115 @@
+"""Peers: agents of stable-baselines3 and sb3-contrib, with their own training loops."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recurl.env.flat import FlatView
+from recurl.errors import MissingExtraError
+from recurl.experiment.record import Exact
+from recurl.experiment.run import exact_value
+from recurl.policy import Policy
+from recurl.suite.agents import Look, Stopping, Trainee, sampled, stackless_policy
+
+if TYPE_CHECKING:
+    from recurl.model.rmdp import RMDP
+    from recurl.suite.tasks import Setting
+
+PEERS = {
+    "sb3-dqn": ("stable_baselines3", "DQN", "MlpPolicy"),
+    "sb3-ppo": ("stable_baselines3", "PPO", "MlpPolicy"),
+    "sb3-recurrent-ppo": ("sb3_contrib", "RecurrentPPO", "MlpLstmPolicy"),
+}
+"""Module, class and kind of network of each peer."""
+
+
+def peer_class(name: str) -> Any:
+    """The class of a peer.
+
+    Raises:
+        MissingExtraError: Its package is not installed.
+    """
+    module, kind, _ = PEERS[name]
+    try:
+        return getattr(importlib.import_module(module), kind)
+    except ImportError as error:
+        raise MissingExtraError(f"The agent {name}", "bench") from error
+
+
+class PeerTrainee(Trainee):
+    """A peer with its default settings, but without a discount: totals are not discounted.
+
+    It sees the flat environment, in which calls and returns are ordinary steps. DQN and PPO have no
+    memory, so that their policies are evaluated exactly; the recurrent one is tested on episodes.
+
+    Args:
+        name: Name of the peer.
+        setting: What it trains on.
+        model: Model of the setting.
+        seed: Its seed.
+    """
+
+    def __init__(self, name: str, setting: Setting, model: RMDP, seed: int) -> None:
+        self.setting, self.model, self.seed = setting, model, seed
+        self.env = setting.env(model)
+        self.recurrent = "recurrent" in name
+        self.peer = peer_class(name)(
+            PEERS[name][2], FlatView(self.env), gamma=1.0, seed=seed, device="cpu"
+        )
+
+    @property
+    def steps(self) -> int:  # type: ignore[override]
+        """Steps that it has taken."""
+        return int(self.peer.num_timesteps)
+
+    def train(self, points: Sequence[int], look: Look, stopping: Stopping) -> None:
+        """Train in one call, so that its schedules see the whole budget."""
+        from stable_baselines3.common.callbacks import BaseCallback
+
+        left = list(points)
+        while left and left[0] <= self.steps:
+            look(left.pop(0))
+
+        class Watcher(BaseCallback):  # type: ignore[misc]
+            def _on_step(self) -> bool:
+                while left and left[0] <= self.num_timesteps:
+                    look(left.pop(0))
+                return bool(left) and not stopping()
+
+        if left:
+            self.peer.learn(left[-1], callback=Watcher())
+
+    def policy(self) -> Policy | None:
+        """The stackless policy of a peer without memory."""
+        if self.recurrent:
+            return None
+
+        def choose(observations: list[Any], masks: list[np.ndarray]) -> Sequence[int]:
+            actions, _ = self.peer.predict(np.array(observations), deterministic=True)
+            return np.asarray(actions).tolist()  # type: ignore[no-any-return]
+
+        return stackless_policy(self.env, self.model, choose)
+
+    def worth(self) -> Exact:
+        """The exact value, or the mean of tests if it has a memory."""
+        found = self.policy()
+        if found is not None:
+            return exact_value(found)
+        return sampled(self.setting.env(self.model), self._begin, self.seed, self.steps)
+
+    def _begin(self) -> Callable[..., int]:
+        state: Any = None
+
+        def act(observation: Any, info: dict[str, Any], explore: bool = False) -> int:
+            nonlocal state
+            start = np.array([info["step"] == 0])
+            action, state = self.peer.predict(
+                observation, state, episode_start=start, deterministic=True
+            )
+            return int(action)
+
+        return act
