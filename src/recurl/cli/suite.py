@@ -49,7 +49,7 @@ def suite(
     retries: Retries = 0,
     json: AsJson = False,
 ) -> None:
-    """Run agents on recursive tasks with certified optima, and compare them.
+    """Compare agents on tasks whose optima are certified.
 
     `list` shows tasks and agents; `run` runs agents, and continues where it was stopped; `table`
     and `report` compare what was run. Scores are 0 for the uniform policy and 1 for the optimum.

@@ -38,7 +38,7 @@ class Agent(Protocol):
     """The two methods that an agent has to have.
 
     It is made by calling its class with the observation space, the action space and a seed. If its
-    greedy action depends on nothing but the observation and the mask, it says so by ``memoryless =
+    greedy action depends only on the observation and the mask, it says so by ``memoryless =
     True``: then its policy is evaluated exactly. One that knows its policy as a whole may have a
     third method, ``policy(model)``, which gives it. Others are tested on episodes: tests play a
     copy (`copy.deepcopy`) and call only `act`.
@@ -122,7 +122,7 @@ def find_agent(name: str) -> Method:
     """A ready agent by name, or one of one's own as ``module:Class``.
 
     Raises:
-        UnknownNameError: There is no such agent, module or class.
+        UnknownNameError: The agent, module or class is unknown.
         MissingExtraError: It needs packages that are not installed.
 
     Example:

@@ -163,7 +163,7 @@ def settings(tasks: Iterable[str] = (), sizes: Iterable[str] = ()) -> list[Setti
     """The settings of some tasks or families at some sizes; all if none are named.
 
     Raises:
-        UnknownNameError: There is no such task, family or size.
+        UnknownNameError: A task, family or size is unknown.
 
     Example:
         >>> [one.name for one in settings(["words", "sparse reward"], ["small"])][:3]
