@@ -12,7 +12,7 @@ import pytest
 import recurl
 
 ROOT = Path(__file__).parents[1]
-MODULES = ["automaton", "callbacks", "errors", "grammar", "loggers", "schedules", "zoo"]
+MODULES = ["automaton", "callbacks", "errors", "grammar", "loggers", "schedules", "suite", "zoo"]
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("sphinx") is None, reason="needs the extra 'docs'"
