@@ -64,7 +64,7 @@ def write_gallery(app: Sphinx) -> None:
         model = zoo.make(name)
         policy, solution = None, ""
         if not app.config.site_light:
-            found = recurl.solve(model, epsilon=1e-3)
+            found = recurl.solve(model)
             policy, solution = found.policy, str(found)
         model.draw(policy).save(folder / f"{name}.svg")
         page = GALLERY_PAGE.format(name=name, summary=zoo.summary(name), solution=solution)
