@@ -146,13 +146,16 @@ def model(transitions: float, memory: float = DEFAULT_MEMORY, folder: str | None
             large_model(int(transitions), place)
         tables = open_tables(place)
         disk = sum(file.stat().st_size for file in place.iterdir())
+        began = time.process_time()
         with OwnMemory() as own:
             found = solve_large(tables, memory=int(memory))
+        spent = time.process_time() - began
         print(
             f"{tables.n_transitions:,} transitions, {tables.n_vertices:,} vertices, "
             f"{disk / 1e9:.2f} GB on disk; limit {memory / 1e9:.2f} GB, {found.parts} parts: "
-            f"{found.seconds:.1f} s, {own.peak / 1e9:.2f} GB at most ({_peak() / 1e9:.2f} GB with "
-            f"mapped pages); optimum in [{found.lower:.9f}, {found.upper:.9f}]",
+            f"{spent:.1f} s of computing, {found.seconds:.1f} s in all, {own.peak / 1e9:.2f} GB at "
+            f"most ({_peak() / 1e9:.2f} GB with mapped pages); optimum in "
+            f"[{found.lower:.9f}, {found.upper:.9f}]",
             flush=True,
         )
 
