@@ -30,7 +30,7 @@ demo: $(STAMP)
 	$(BIN)/recurl reproduce cloud --seeds 3 --out build/demo/reproduced
 
 test: lint
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

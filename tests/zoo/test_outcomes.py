@@ -3,14 +3,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from recurl.model.builder import Builder
-from recurl.zoo.outcomes import Outcome, add_action
+from recurl.zoo.outcomes import Branch, add_action
 
 THIRD = Fraction(1, 3)
 
 
 def test_same_targets_merge_into_the_mean_reward() -> None:
     builder = Builder().component("A", entries="in", exits=["x", "y"]).at("in")
-    outcomes = [Outcome("x", THIRD, 1), Outcome("y", THIRD, 5), Outcome("x", THIRD, 4)]
+    outcomes = [Branch("x", THIRD, 1), Branch("y", THIRD, 5), Branch("x", THIRD, 4)]
     add_action(builder, "go", outcomes)
     model = builder.build()
     assert [model.local_name(int(v)) for v in model.tables.target] == ["x", "y"]
@@ -20,5 +20,5 @@ def test_same_targets_merge_into_the_mean_reward() -> None:
 
 def test_what_cannot_happen_is_left_out() -> None:
     builder = Builder().component("A", entries="in", exits=["x", "y"]).at("in")
-    add_action(builder, "go", [Outcome("x", Fraction(1), 1), Outcome("y", Fraction(0), 2)])
+    add_action(builder, "go", [Branch("x", Fraction(1), 1), Branch("y", Fraction(0), 2)])
     assert builder.build().tables.n_transitions == 1

@@ -13,7 +13,7 @@ from recurl.learn import loop_kernel
 from recurl.learn import store_kernel as k
 from recurl.learn.rule_kernel import LEFT, STEPPED, greedy_call
 from recurl.learn.settings import Settings
-from recurl.learn.store import ContextStore
+from recurl.learn.store import ContextStore, StoreEngine
 from recurl.model.tables import RETURN
 from recurl.simulation.random import new_stream
 
@@ -76,7 +76,7 @@ def model_store(model: RMDP, settings: Settings, flat: bool) -> ContextStore:
     return ContextStore(settings, flat, subject, root=0 if flat else start)
 
 
-class ModelEngine:
+class ModelEngine(StoreEngine):
     """A learner's work on a model."""
 
     _compiled = False
@@ -89,40 +89,6 @@ class ModelEngine:
     def place(self) -> np.ndarray:
         """Where the run stands, and what it has done; see `store_kernel.PLACES`."""
         return self.store.arrays["place"]
-
-    def set_rates(self, settings: Settings) -> None:
-        """Take over the step size and the exploration rate."""
-        self.settings = settings
-        self.store.set_rates(settings)
-
-    @property
-    def steps(self) -> int:
-        """Steps taken so far."""
-        return self.store.steps
-
-    @property
-    def episodes(self) -> int:
-        """Episodes ended so far, those cut included."""
-        return int(self.place[k.EPISODES])
-
-    @property
-    def cut(self) -> int:
-        """Episodes that met the limit."""
-        return int(self.place[k.CUTS])
-
-    @property
-    def start(self) -> int:
-        """Context in which an episode begins."""
-        return 0
-
-    @property
-    def tally(self) -> tuple[int, float]:
-        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
-        return self.store.tally
-
-    def training_mean(self) -> float:
-        """Mean return of the episodes that ended since this was last asked; nan if none did."""
-        return self.store.training_mean()
 
     def advance(self, steps: int) -> None:
         """Take steps, learning.
@@ -143,15 +109,6 @@ class ModelEngine:
                 )
             if reason == loop_kernel.ROOM:
                 self.store.grow()
-
-    @property
-    def n_contexts(self) -> int:
-        """Contexts met so far."""
-        return self.store.n_contexts
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """All that a checkpoint must keep."""
-        return self.store.saved()
 
     def header_fields(self) -> dict[str, Any]:
         """The text part of a checkpoint."""

@@ -28,7 +28,7 @@ from recurl.learn.numbering import Numbering
 from recurl.learn.rule_kernel import greedy_action as kernel_action
 from recurl.learn.rule_kernel import greedy_call as kernel_call
 from recurl.learn.settings import Settings
-from recurl.learn.store import ContextStore
+from recurl.learn.store import ContextStore, StoreEngine
 from recurl.model.tables import CALLS, EXITS, STEP, Floats
 
 WIDTH = 8
@@ -46,7 +46,7 @@ def env_store(settings: Settings, flat: bool, random: np.ndarray | None = None) 
     return ContextStore(settings, flat, subject, random=random)
 
 
-class EnvEngine:
+class EnvEngine(StoreEngine):
     """A learner's work on an environment.
 
     Args:
@@ -91,16 +91,6 @@ class EnvEngine:
     def observation_space(self) -> spaces.Space[Any]:
         """Space of an observation."""
         return self.env.observation_space
-
-    def set_rates(self, settings: Settings) -> None:
-        """Take over the step size and the exploration rate."""
-        self.settings = settings
-        self.store.set_rates(settings)
-
-    @property
-    def steps(self) -> int:
-        """Steps taken so far."""
-        return self.store.steps
 
     def advance(self, steps: int) -> None:
         """Take steps, learning.
@@ -217,37 +207,9 @@ class EnvEngine:
         place[k.CUTS] += cut
         self.store.arrays["sums"][k.RETURNS] += total
 
-    @property
-    def episodes(self) -> int:
-        """Episodes ended so far, those cut included."""
-        return int(self.store.arrays["place"][k.EPISODES])
-
-    @property
-    def cut(self) -> int:
-        """Episodes that were cut."""
-        return int(self.store.arrays["place"][k.CUTS])
-
-    @property
-    def start(self) -> int:
-        """Context in which an episode begins."""
-        return 0
-
-    @property
-    def tally(self) -> tuple[int, float]:
-        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
-        return self.store.tally
-
-    def training_mean(self) -> float:
-        """Mean return of the episodes that ended since this was last asked; nan if none did."""
-        return self.store.training_mean()
-
     def header_fields(self) -> dict[str, Any]:
         """The text part of a checkpoint."""
         return self.numbering.header_fields()
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """All that a checkpoint must keep."""
-        return self.store.saved()
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take over what a checkpoint kept; the next step begins an episode."""
@@ -255,11 +217,6 @@ class EnvEngine:
         self.store.restore(arrays)
         place = self.store.arrays["place"]
         place[[k.CONTEXT, k.HEIGHT, k.PAIR]] = 0
-
-    @property
-    def n_contexts(self) -> int:
-        """Contexts met so far."""
-        return self.store.n_contexts
 
     def enter(self, context: int, exits: Sequence[Any], observation: Any) -> int:
         """Context that a greedy run enters by a call; -1 for one that was never met.

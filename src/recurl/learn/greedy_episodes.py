@@ -17,7 +17,7 @@ from recurl.model.tables import Floats
 _VECTOR_ONLY = {"num_envs", "vectorization_mode", "vector_kwargs"}
 
 
-class Player(Protocol):
+class GreedyPlayer(Protocol):
     """Who plays: an engine on an environment."""
 
     flat: bool
@@ -47,7 +47,11 @@ def another(env: Any) -> gym.Env[Any, Any]:
 
 
 def play(
-    player: Player, env: gym.Env[Any, Any], seeds: Sequence[int], limit: int, gamma: float = 1.0
+    player: GreedyPlayer,
+    env: gym.Env[Any, Any],
+    seeds: Sequence[int],
+    limit: int,
+    gamma: float = 1.0,
 ) -> tuple[Floats, np.ndarray, np.ndarray]:
     """Discounted returns, lengths and cuts of an episode for each seed."""
     view = None if player.flat else exits_view(env)
@@ -57,7 +61,12 @@ def play(
 
 
 def _episode(
-    player: Player, env: gym.Env[Any, Any], seed: int, limit: int, gamma: float, view: View | None
+    player: GreedyPlayer,
+    env: gym.Env[Any, Any],
+    seed: int,
+    limit: int,
+    gamma: float,
+    view: View | None,
 ) -> tuple[float, int, bool]:
     observation, info = env.reset(seed=seed)
     stack, total, weight = CallStack(player), 0.0, 1.0
@@ -80,7 +89,7 @@ class CallStack:
         contexts: Where the run stands; at its beginning if not given.
     """
 
-    def __init__(self, player: Player, contexts: Sequence[Any] = ()) -> None:
+    def __init__(self, player: GreedyPlayer, contexts: Sequence[Any] = ()) -> None:
         self._player, self.contexts = player, list(contexts) or [player.start]
 
     @property

@@ -128,7 +128,7 @@ class CSVLogger(Logger):
             csv.writer(file).writerow(row)
 
 
-class Run(Protocol):
+class LoggedRun(Protocol):
     """An object that takes named numbers, as a run of Weights & Biases does."""
 
     def log(self, numbers: dict[str, float], *, step: int) -> object:
@@ -150,7 +150,7 @@ class RunLogger(Logger):
         1000 ['time/fps']
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: LoggedRun) -> None:
         self.run = run
 
     def log(self, numbers: dict[str, float], step: int) -> None:

@@ -19,7 +19,7 @@ Contexts = tuple[Any, ...]
 """Contexts of the pending calls and, last, of the call that runs."""
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Where a run stands whose calls are read off observations.
 
     Attributes:
@@ -73,7 +73,7 @@ class Predictor:
         starts: Any,
         deterministic: bool,
         infos: Sequence[dict[str, Any]] | None,
-    ) -> tuple[np.ndarray, tuple[Contexts | Place, ...]]:
+    ) -> tuple[np.ndarray, tuple[Contexts | Position, ...]]:
         """An action and a state for each environment."""
         lanes = self._lanes(observations)
         count = len(lanes)
@@ -104,10 +104,10 @@ class Predictor:
         starts: bool | None,
         deterministic: bool,
         info: dict[str, Any] | None,
-    ) -> tuple[int, Contexts | Place]:
+    ) -> tuple[int, Contexts | Position]:
         """An action and a state."""
         old = None if starts else state
-        before = old.before if isinstance(old, Place) else None
+        before = old.before if isinstance(old, Position) else None
         vertex = -1
         if info is None and not self._learner.flat:
             if old is not None and before is None:
@@ -115,12 +115,12 @@ class Predictor:
             vertex = self._reader.vertex(observation)
             info = self._reader.info(vertex, before)
         info = info or {}
-        stack = CallStack(self._engine, old.contexts if isinstance(old, Place) else old or ())
+        stack = CallStack(self._engine, old.contexts if isinstance(old, Position) else old or ())
         if old is not None:
             stack.follow(observation, info, self._view)
         action = self._choose(stack.context, observation, info.get("action_mask"), deterministic)
         contexts = tuple(stack.contexts)
-        return action, contexts if vertex < 0 else Place(contexts, (vertex, action))
+        return action, contexts if vertex < 0 else Position(contexts, (vertex, action))
 
     def _choose(self, context: Any, observation: Any, mask: Any, deterministic: bool) -> int:
         rate = self._learner.settings.exploration

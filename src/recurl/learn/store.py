@@ -528,3 +528,53 @@ def _longer(array: np.ndarray, length: int) -> np.ndarray:
 
 def _power_of_two(least: int) -> int:
     return 1 << (least - 1).bit_length()
+
+
+class StoreEngine:
+    """The part of a tabular engine that its store answers."""
+
+    settings: Settings
+    store: ContextStore
+
+    def set_rates(self, settings: Settings) -> None:
+        """Go on with other rates of learning and exploration."""
+        self.settings = settings
+        self.store.set_rates(settings)
+
+    @property
+    def steps(self) -> int:
+        """Steps taken so far."""
+        return self.store.steps
+
+    @property
+    def episodes(self) -> int:
+        """Episodes ended so far, those cut included."""
+        return int(self.store.arrays["place"][k.EPISODES])
+
+    @property
+    def cut(self) -> int:
+        """Episodes that were cut."""
+        return int(self.store.arrays["place"][k.CUTS])
+
+    @property
+    def start(self) -> int:
+        """Context in which an episode begins."""
+        return 0
+
+    @property
+    def tally(self) -> tuple[int, float]:
+        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
+        return self.store.tally
+
+    def training_mean(self) -> float:
+        """Mean return of the episodes that ended since this was last asked; nan if none did."""
+        return self.store.training_mean()
+
+    @property
+    def n_contexts(self) -> int:
+        """Contexts met so far."""
+        return self.store.n_contexts
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that a checkpoint must keep."""
+        return self.store.saved()

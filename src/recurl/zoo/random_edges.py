@@ -47,7 +47,7 @@ class Sketch(NamedTuple):
     nodes: int
     after: Integers
 
-    def rows(self, actions: int) -> Rows:
+    def rows(self, actions: int) -> EdgeRows:
         """A row for every action of every state."""
         layout = self.layout
         component = layout.vertex_component.astype(np.int64)
@@ -57,10 +57,10 @@ class Sketch(NamedTuple):
         position[returns] = self.after[layout.vertex_box[returns]]
         states = np.flatnonzero(returns | (layout.vertex_kind == NODE))
         vertex = np.repeat(states, actions)
-        return Rows(component[vertex], own[vertex].astype(np.int64), position[vertex])
+        return EdgeRows(component[vertex], own[vertex].astype(np.int64), position[vertex])
 
 
-class Rows(NamedTuple):
+class EdgeRows(NamedTuple):
     """All (state, action) pairs: the component, its first vertex, and the position in it."""
 
     component: Integers
@@ -116,15 +116,15 @@ def _below(rng: Rng, bound: Integers) -> Integers:
     return (rng.random(len(bound)) * bound).astype(np.int64)
 
 
-def _first_node(sketch: Sketch, rows: Rows) -> Integers:
+def _first_node(sketch: Sketch, rows: EdgeRows) -> Integers:
     return rows.own + sketch.entries + sketch.exits
 
 
-def _exit_vertices(rng: Rng, sketch: Sketch, rows: Rows) -> Integers:
+def _exit_vertices(rng: Rng, sketch: Sketch, rows: EdgeRows) -> Integers:
     return rows.own + sketch.entries + rng.integers(0, sketch.exits, len(rows.own))
 
 
-def _boxes_from(sketch: Sketch, rows: Rows, position: Integers) -> tuple[Integers, Integers]:
+def _boxes_from(sketch: Sketch, rows: EdgeRows, position: Integers) -> tuple[Integers, Integers]:
     """The range of the component's boxes that come after a position."""
     owner = sketch.layout.box_owner.astype(np.int64)
     place = owner * (sketch.nodes + 1) + sketch.after

@@ -15,7 +15,7 @@ from recurl.errors import LimitError
 from recurl.learn.pac.bounds import RobustIteration
 from recurl.learn.pac.confidence import sets_of
 from recurl.learn.pac.drift import Drift
-from recurl.learn.pac.environment import EnvironmentAccess, Episodes
+from recurl.learn.pac.environment import EnvironmentAccess, EpisodeAccess
 from recurl.learn.pac.learner import PACLearner
 from recurl.learn.pac.loop import Task
 from recurl.learn.pac.plan import weissman_samples
@@ -139,9 +139,9 @@ def test_counts_on_disk_go_on_with_new_draws(access: str, tmp_path: Path) -> Non
     assert (again.samples, again.upper) == (whole.samples, whole.upper)
 
 
-def played(samples: int = 3000, **given: Any) -> Episodes:
+def played(samples: int = 3000, **given: Any) -> EpisodeAccess:
     """Episodes of the gambler."""
-    source = Episodes(Gamble(), Task(1.0, 0.1, **{**BOUNDS, "starts": 1, "seed": 3, **given}))
+    source = EpisodeAccess(Gamble(), Task(1.0, 0.1, **{**BOUNDS, "starts": 1, "seed": 3, **given}))
     source.seed_round()
     source.play(samples)
     return source
@@ -164,7 +164,7 @@ def test_numbers_name_the_settings_and_the_discoveries() -> None:
     assert numbers["States discovered"] == numbers["Pairs discovered"] == 3
     # The start, which is called too, and what follows its two calls, belong to one component.
     assert numbers["Exits"] == "1 discovered, 1 of them taken"
-    assert Episodes(Gamble(), played(1).task, 0.5).numbers()["Discount"] == 0.5
+    assert EpisodeAccess(Gamble(), played(1).task, 0.5).numbers()["Discount"] == 0.5
 
 
 def test_the_learned_model_has_the_counted_frequencies() -> None:

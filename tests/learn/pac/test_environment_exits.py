@@ -13,7 +13,7 @@ import recurl
 from recurl.errors import ProtocolError
 from recurl.learn.pac.bounds import CertifiedBounds
 from recurl.learn.pac.criteria import Discounted
-from recurl.learn.pac.environment import Episodes
+from recurl.learn.pac.environment import EpisodeAccess
 from recurl.learn.pac.learner import PACLearner
 from recurl.learn.pac.loop import Task
 from recurl.learn.pac.observed import from_vertex
@@ -100,7 +100,7 @@ def test_states_with_nothing_pending_are_kept_apart() -> None:
     """The gambler calls itself: its start has one exit, and so has the component called."""
     env = recurl.ModelEnv(recurl.zoo.gambler(p=0.25))
     task = Task(1.0, 0.1, reward_bound=1.0, support=2, starts=1)
-    source = Episodes(env, task, 0.5)
+    source = EpisodeAccess(env, task, 0.5)
     source.sample(None, 1.0, 10**6)
     seen = source.experience
     assert sorted(zip(seen.bottom, seen.observations, strict=True)) == [

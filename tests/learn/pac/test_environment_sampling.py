@@ -14,7 +14,7 @@ from recurl.env.protocol import check_recursive_env
 from recurl.errors import ProtocolError
 from recurl.learn.pac.bounds import RobustIteration
 from recurl.learn.pac.confidence import level_size
-from recurl.learn.pac.environment import EnvironmentAccess, Episodes, Generative
+from recurl.learn.pac.environment import EnvironmentAccess, EpisodeAccess, Generative
 from recurl.learn.pac.loop import Task
 
 TASK = Task(1.0, 0.1, 6.0, 1.0, support=2, starts=1, seed=1)
@@ -30,7 +30,7 @@ def rounds(source: EnvironmentAccess, count: int, bounds: RobustIteration | None
 
 def test_every_step_of_every_episode_is_a_sample() -> None:
     env = Gamble()
-    source = Episodes(env, TASK)
+    source = EpisodeAccess(env, TASK)
     rounds(source, 1)
     assert source.samples == env.steps == 500
     rounds(source, 1)
@@ -41,7 +41,7 @@ def test_every_step_of_every_episode_is_a_sample() -> None:
 
 
 def test_after_a_truncation_a_new_episode_begins() -> None:
-    source = Episodes(TimeLimit(Gamble(p=0.49), 3), TASK)
+    source = EpisodeAccess(TimeLimit(Gamble(p=0.49), 3), TASK)
     rounds(source, 1)
     assert source.experience.start.total >= 500 / 3
 
@@ -56,14 +56,14 @@ def test_runs_go_where_the_upper_bound_is_best() -> None:
         .build()
     )  # fmt: skip
     task = Task(0.1, 0.1, 2.0, 1.0, support=2, starts=1)
-    source = Episodes(recurl.ModelEnv(model), task)
+    source = EpisodeAccess(recurl.ModelEnv(model), task)
     rounds(source, 7, RobustIteration(task, (-1.0, 1.0)))
     seen = source.experience
     bad, good = (seen.pairs[p].total for p in seen.pairs_of[seen.state(0)])
     assert good > 3 * bad
 
 
-class Short(Episodes):
+class Short(EpisodeAccess):
     """Episodes whose plan is short."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -80,7 +80,7 @@ def test_a_plan_is_played_until_it_is_fulfilled() -> None:
 
 
 def test_rounds_do_not_repeat_their_draws() -> None:
-    source, drawn = Episodes(Gamble(), TASK), []
+    source, drawn = EpisodeAccess(Gamble(), TASK), []
     for most in (500, 1000):
         before = list(source.experience.pairs[0].counts) if source.experience.pairs else [0, 0]
         source.sample(None, 1.0, most)

@@ -13,7 +13,7 @@ from tests.learn.pac.foreign import Gamble
 import recurl
 from recurl.errors import CheckpointError
 from recurl.learn.checkpoint import read_checkpoint, write_checkpoint
-from recurl.learn.pac.environment import Episodes
+from recurl.learn.pac.environment import EpisodeAccess
 from recurl.learn.pac.experience import Experience, Pair
 from recurl.learn.pac.experience_file import KIND, load_experience, save_experience
 from recurl.learn.pac.loop import Task
@@ -23,7 +23,7 @@ HEAD = {"seed": 1}
 
 
 def played(env: object) -> Experience:
-    source = Episodes(env, TASK)
+    source = EpisodeAccess(env, TASK)
     source.sample(None, 1.0, 10**6)
     return source.experience
 

@@ -42,7 +42,7 @@ def test_a_policy_and_its_loss_are_stated() -> None:
 
 def test_the_policy_states_its_rules() -> None:
     model = recurl.zoo.stack_matters()
-    learned = recurl.PACLearner(epsilon=0.3, delta=0.1, seed=1).learn(model)
+    learned = recurl.PACLearner(epsilon=0.6, delta=0.1, seed=1).learn(model)
     assert learned.policy is not None
     best = "even when called at G.first1, hope1 when called at main.game or G.second1"
     assert learned.policy.explain("G.in").text.startswith(best)

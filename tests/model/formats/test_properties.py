@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 
 from recurl.errors import PropertyError, UnknownNameError
-from recurl.model.formats.properties import Asked, asked, holds
+from recurl.model.formats.properties import Property, asked, holds
 
 
 @pytest.mark.parametrize(
     ("text", "question"),
     [
-        ('Pmax=? [ F "a" ]', Asked("max", "exit:goal", None, '"a"', None)),
-        ('Pmin =? [F ("a" & !"b")]', Asked("min", "exit:goal", None, '("a" & !"b")', None)),
-        ("P=? [ F s=7 & d=1 ]", Asked("", "exit:goal", None, "s=7 & d=1", None)),
-        ('Pmax=? [ "safe" U "a" ]', Asked("max", "exit:goal", None, '"a"', '"safe"')),
-        ('Pmax=? [ "U" U "a U b" ]', Asked("max", "exit:goal", None, '"a U b"', '"U"')),
-        ('R{"cost"}min=? [ F "a" ]', Asked("min", "reward", "cost", '"a"', None)),
-        ('Rmin{"cost"}=? [ F "a" ]', Asked("min", "reward", "cost", '"a"', None)),
-        ('Tmin=? [ F "a" ]', Asked("min", "steps", None, '"a"', None)),
+        ('Pmax=? [ F "a" ]', Property("max", "exit:goal", None, '"a"', None)),
+        ('Pmin =? [F ("a" & !"b")]', Property("min", "exit:goal", None, '("a" & !"b")', None)),
+        ("P=? [ F s=7 & d=1 ]", Property("", "exit:goal", None, "s=7 & d=1", None)),
+        ('Pmax=? [ "safe" U "a" ]', Property("max", "exit:goal", None, '"a"', '"safe"')),
+        ('Pmax=? [ "U" U "a U b" ]', Property("max", "exit:goal", None, '"a U b"', '"U"')),
+        ('R{"cost"}min=? [ F "a" ]', Property("min", "reward", "cost", '"a"', None)),
+        ('Rmin{"cost"}=? [ F "a" ]', Property("min", "reward", "cost", '"a"', None)),
+        ('Tmin=? [ F "a" ]', Property("min", "steps", None, '"a"', None)),
     ],
 )
-def test_the_usual_properties_are_questions(text: str, question: Asked) -> None:
+def test_the_usual_properties_are_questions(text: str, question: Property) -> None:
     assert asked(text) == question
 
 

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from recurl.errors import DocumentError
-from recurl.programs.boolean.parser import Token, parse, python_name, tokens_of
+from recurl.programs.boolean.parser import ProgramToken, parse, python_name, tokens_of
 
 
 def body(text: str) -> str:
@@ -85,14 +85,14 @@ def test_names_that_mean_something_in_python_are_changed() -> None:
 def test_tokens_know_where_they_stand() -> None:
     found = tokens_of("x =\n  1/3; /* a\n comment */ y && 0.5 // end")
     assert found == [
-        Token("name", "x", 1, 1),
-        Token("sign", "=", 1, 3),
-        Token("number", "1/3", 2, 3),
-        Token("sign", ";", 2, 6),
-        Token("name", "y", 3, 13),
-        Token("sign", "&&", 3, 15),
-        Token("number", "0.5", 3, 18),
-        Token("end", "", 3, 28),
+        ProgramToken("name", "x", 1, 1),
+        ProgramToken("sign", "=", 1, 3),
+        ProgramToken("number", "1/3", 2, 3),
+        ProgramToken("sign", ";", 2, 6),
+        ProgramToken("name", "y", 3, 13),
+        ProgramToken("sign", "&&", 3, 15),
+        ProgramToken("number", "0.5", 3, 18),
+        ProgramToken("end", "", 3, 28),
     ]
     assert found[0].shown == "'x'"
     assert found[-1].shown == "the end of the file"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import gymnasium as gym
 
     from recurl.learn.pac.confidence import Sets
-    from recurl.learn.pac.loop import Bounds, Task
+    from recurl.learn.pac.loop import SetBounds, Task
     from recurl.learn.pac.observed import Observed
     from recurl.model.tables import Floats
 
@@ -100,7 +100,7 @@ class EnvironmentAccess(ABC):
         """The empirical model."""
         return empirical(self.experience, int(self.task.support or 1), self.starts)
 
-    def sample(self, bounds: Bounds | None, ratio: float, most: int) -> bool:
+    def sample(self, bounds: SetBounds | None, ratio: float, most: int) -> bool:
         """One round of samples; an environment can always be sampled."""
         self.seed_round()
         self.draw(bounds, most)
@@ -113,7 +113,7 @@ class EnvironmentAccess(ABC):
         self._random = np.random.default_rng([self._seed, 1])
 
     @abstractmethod
-    def draw(self, bounds: Bounds | None, most: int) -> None:
+    def draw(self, bounds: SetBounds | None, most: int) -> None:
         """Take samples where they matter, at most up to a number in all."""
 
     @abstractmethod
@@ -224,7 +224,7 @@ class EnvironmentAccess(ABC):
         return load_experience(path, self.experience, self._head)
 
 
-class Episodes(EnvironmentAccess):
+class EpisodeAccess(EnvironmentAccess):
     """Plays episodes that go where the upper bound is best, sometimes to what is tried least."""
 
     name = "episodes"
@@ -239,7 +239,7 @@ class Episodes(EnvironmentAccess):
         super().seed_round()
         self._state = None
 
-    def draw(self, bounds: Bounds | None, most: int) -> None:
+    def draw(self, bounds: SetBounds | None, most: int) -> None:
         """Play until there are some more samples, no more than allowed."""
         if bounds is not None:
             self._best = self._best_pairs(bounds)
@@ -264,7 +264,7 @@ class Episodes(EnvironmentAccess):
             after = self.experience.record(pair, result)
             self._state = None if result[3] else after
 
-    def _best_pairs(self, bounds: Bounds) -> dict[int, int]:
+    def _best_pairs(self, bounds: SetBounds) -> dict[int, int]:
         """The pair of each state that is best by the upper bound."""
         vertices, actions = bounds.optimistic()
         observed = bounds.observed
@@ -293,7 +293,7 @@ class Generative(EnvironmentAccess):
 
     name = "generative"
 
-    def draw(self, bounds: Bounds | None, most: int) -> None:
+    def draw(self, bounds: SetBounds | None, most: int) -> None:
         """Draw new pairs up to their first level, else those that are worth most."""
         self._visit_all()
         new = [i for i, pair in enumerate(self.experience.pairs) if pair.level == 0]
@@ -360,7 +360,7 @@ class Generative(EnvironmentAccess):
             for place, result, times in found:
                 self.experience.record_many(numbers[place], result, times)
 
-    def _worthwhile(self, bounds: Bounds) -> list[int]:
+    def _worthwhile(self, bounds: SetBounds) -> list[int]:
         """Pairs near the greatest share of the gap per sample; the start is drawn at once."""
         start = self.experience.start
         totals = [pair.total for pair in self.experience.pairs]
@@ -371,7 +371,7 @@ class Generative(EnvironmentAccess):
             self._raise_start()
         return np.flatnonzero(near[:-1]).tolist()
 
-    def pair_scores(self, bounds: Bounds) -> Floats:
+    def pair_scores(self, bounds: SetBounds) -> Floats:
         """How much of the gap is due to each pair of the experience."""
         pair = bounds.observed.pair
         assert pair is not None

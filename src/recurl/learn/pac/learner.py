@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recurl.learn.pac.criteria import Criterion
     from recurl.learn.pac.drift import Drift
     from recurl.learn.pac.guarantee import Guarantee
-    from recurl.learn.pac.loop import Bounds, Callback
+    from recurl.learn.pac.loop import Callback, SetBounds
 
 METHODS = ("adaptive", "plan")
 ACCESS = ("episodes", "generative")
@@ -188,7 +188,7 @@ class PACLearner:
             return learn_planned(source, plan, task, criterion, warnings=found)
         plain = self.discount is None and self.drift is None
         robust = plain and model.kind.one_exit
-        bounds: Bounds = RobustIteration(task) if robust else CertifiedBounds(task, criterion)
+        bounds: SetBounds = RobustIteration(task) if robust else CertifiedBounds(task, criterion)
         total = planned_total(lambda: self._criterion().plan(model, task))
         return learn_adaptively(source, bounds, task, criterion, planned=total, warnings=found)
 
@@ -196,10 +196,10 @@ class PACLearner:
         self, env: gym.Env[Any, Any], task: Task, session: Session | None
     ) -> Guarantee:
         from recurl.learn.pac.bounds import CertifiedBounds, RobustIteration
-        from recurl.learn.pac.environment import Episodes, Generative
+        from recurl.learn.pac.environment import EpisodeAccess, Generative
 
         access, reward = self._access(env), float(task.reward_bound or 0.0)
-        kind = Generative if access == "generative" else Episodes
+        kind = Generative if access == "generative" else EpisodeAccess
         source = kind(
             env,
             task,
@@ -211,7 +211,7 @@ class PACLearner:
         criterion = self._criterion()
         if self.method == "plan":
             return learn_planned(source, source.plan, task, criterion)
-        bounds: Bounds = RobustIteration(task, (-reward, reward))
+        bounds: SetBounds = RobustIteration(task, (-reward, reward))
         if self.discount is not None:
             bounds = CertifiedBounds(task, criterion, reward / (1 - self.discount))
         return learn_adaptively(source, bounds, task, criterion)

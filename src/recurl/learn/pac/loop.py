@@ -72,7 +72,7 @@ class Task:
         return f"{criterion.name}: {given}"
 
 
-class Bounds(Protocol):
+class SetBounds(Protocol):
     """A way from observations to bounds."""
 
     @property
@@ -108,7 +108,7 @@ class Bounds(Protocol):
         """Continue from a state."""
 
 
-class Source(Protocol):
+class SampleSource(Protocol):
     """A model or an environment that samples are drawn from."""
 
     @property
@@ -134,7 +134,7 @@ class Source(Protocol):
     def observed(self) -> Observed:
         """The observations so far."""
 
-    def sample(self, bounds: Bounds | None, ratio: float, most: int) -> bool:
+    def sample(self, bounds: SetBounds | None, ratio: float, most: int) -> bool:
         """Draw where the gap comes from; whether there was anything to draw."""
 
     def fulfil(self, plan: Any, most: int | None) -> None:
@@ -190,7 +190,9 @@ class Loop:
         (True, True)
     """
 
-    def __init__(self, source: Source, bounds: Bounds, task: Task, criterion: Criterion) -> None:
+    def __init__(
+        self, source: SampleSource, bounds: SetBounds, task: Task, criterion: Criterion
+    ) -> None:
         self.source, self.bounds, self.task, self.criterion = source, bounds, task, criterion
         self.lower, self.upper = -math.inf, math.inf
 
@@ -243,8 +245,8 @@ class Loop:
 
 
 def learn_adaptively(
-    source: Source,
-    bounds: Bounds,
+    source: SampleSource,
+    bounds: SetBounds,
     task: Task,
     criterion: Criterion,
     *,
@@ -280,7 +282,7 @@ def learn_adaptively(
 
 
 def learn_planned(
-    source: Source,
+    source: SampleSource,
     plan: Plan | DiscoveryPlan,
     task: Task,
     criterion: Criterion,
@@ -335,7 +337,7 @@ def planned_total(plan: Callable[[], Plan]) -> int | None:
         return None
 
 
-def _policy_for(policy: Policy | None, source: Source, criterion: Criterion) -> Policy | None:
+def _policy_for(policy: Policy | None, source: SampleSource, criterion: Criterion) -> Policy | None:
     """The policy for the true model; for that of the observations if there is no other."""
     if policy is None or source.truth is None:
         return policy
@@ -343,7 +345,7 @@ def _policy_for(policy: Policy | None, source: Source, criterion: Criterion) -> 
 
 
 def _guarantee(
-    source: Source,
+    source: SampleSource,
     task: Task,
     interval: tuple[float, float, float],
     policy: Policy | None,

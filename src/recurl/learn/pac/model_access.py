@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recurl.learn.pac.confidence import Sets
-    from recurl.learn.pac.loop import Bounds
+    from recurl.learn.pac.loop import SetBounds
     from recurl.learn.pac.plan import Longs, Plan
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats, Ints
@@ -102,7 +102,7 @@ class ModelAccess:
         self.draw(wanted)
         self.level[pairs] += by
 
-    def sample(self, bounds: Bounds | None, ratio: float, most: int) -> bool:
+    def sample(self, bounds: SetBounds | None, ratio: float, most: int) -> bool:
         """Draw where the gap comes from; whether there was anything to draw.
 
         Args:

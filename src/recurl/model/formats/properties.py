@@ -39,7 +39,7 @@ KNOWN = (
 )
 
 
-class Asked(NamedTuple):
+class Property(NamedTuple):
     """A property as a question.
 
     Attributes:
@@ -57,7 +57,7 @@ class Asked(NamedTuple):
     stay: str | None
 
 
-def asked(text: str) -> Asked:
+def asked(text: str) -> Property:
     """The question of a property.
 
     Raises:
@@ -65,7 +65,7 @@ def asked(text: str) -> Asked:
 
     Example:
         >>> asked('Rmin{"cost"}=? [ F "done" ]')
-        Asked(objective='min', of='reward', rewards='cost', goal='"done"', stay=None)
+        Property(objective='min', of='reward', rewards='cost', goal='"done"', stay=None)
     """
     match = _FORM.fullmatch(text)
     if match is None:
@@ -82,7 +82,7 @@ def asked(text: str) -> Asked:
     if re.match(r"[<>=\[]|\{", goal):
         _refuse(text, "bounded operators (F<=k, U<=k)")
     of = {"P": "exit:goal", "R": "reward", "T": "steps"}[letter]
-    return Asked(match["way"] or "", of, match["name"] or match["late"], goal, stay)
+    return Property(match["way"] or "", of, match["name"] or match["late"], goal, stay)
 
 
 def _refuse(text: str, what: str) -> NoReturn:

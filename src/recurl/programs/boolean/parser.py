@@ -33,7 +33,7 @@ _PATTERN = re.compile(
 )
 
 
-class Token(NamedTuple):
+class ProgramToken(NamedTuple):
     """A token: its kind (name, number, label, sign or end), its text, and where it stands."""
 
     kind: str
@@ -52,7 +52,7 @@ class Token(NamedTuple):
         return self.text if len(self.text) <= 60 else f"{self.text[:60]}..."
 
 
-def tokens_of(text: str, file: str = "<text>") -> list[Token]:
+def tokens_of(text: str, file: str = "<text>") -> list[ProgramToken]:
     """All tokens of a text, and one for its end.
 
     Raises:
@@ -62,7 +62,7 @@ def tokens_of(text: str, file: str = "<text>") -> list[Token]:
         >>> [token.text for token in tokens_of("x = !y; // why not")]
         ['x', '=', '!', 'y', ';', '']
     """
-    found, at, line, begin = list[Token](), 0, 1, 0
+    found, at, line, begin = list[ProgramToken](), 0, 1, 0
     while at < len(text):
         match = _PATTERN.match(text, at)
         if match is None:
@@ -70,12 +70,12 @@ def tokens_of(text: str, file: str = "<text>") -> list[Token]:
             raise DocumentError([problem], file)
         kind, piece = str(match.lastgroup), match.group()
         if kind != "blank":
-            found.append(Token(kind, piece, line, at - begin + 1))
+            found.append(ProgramToken(kind, piece, line, at - begin + 1))
         if "\n" in piece:
             line += piece.count("\n")
             begin = at + piece.rindex("\n") + 1
         at = match.end()
-    return [*found, Token("end", "", line, at - begin + 1)]
+    return [*found, ProgramToken("end", "", line, at - begin + 1)]
 
 
 FAILED, RESULT = "failed_", "result_"
@@ -88,7 +88,7 @@ X = TypeVar("X")
 class Procedure:
     """A procedure: its name, its parameters, its body in Python, and where it stands."""
 
-    name: Token
+    name: ProgramToken
     parameters: list[str] = field(default_factory=list)
     body: list[ast.stmt] = field(default_factory=list)
 
@@ -99,7 +99,7 @@ class Parsed:
 
     globals: list[str] = field(default_factory=list)
     procedures: dict[str, Procedure] = field(default_factory=dict)
-    calls: list[tuple[Token, int]] = field(default_factory=list)
+    calls: list[tuple[ProgramToken, int]] = field(default_factory=list)
 
 
 def parse(text: str, file: str = "<text>") -> Parsed:
@@ -117,7 +117,7 @@ def parse(text: str, file: str = "<text>") -> Parsed:
 
 
 class _Parser:
-    def __init__(self, tokens: list[Token], file: str) -> None:
+    def __init__(self, tokens: list[ProgramToken], file: str) -> None:
         self.tokens, self.file, self.at = tokens, file, 0
         self.parsed = Parsed()
         self.scope: dict[str, None] = {}
@@ -135,27 +135,27 @@ class _Parser:
         return found
 
     @property
-    def now(self) -> Token:
+    def now(self) -> ProgramToken:
         return self.tokens[self.at]
 
-    def fail(self, token: Token, message: str, fix: str) -> NoReturn:
+    def fail(self, token: ProgramToken, message: str, fix: str) -> NoReturn:
         problem = Problem(f"column {token.column}", message, fix, line=token.line)
         raise DocumentError([problem], self.file)
 
-    def accept(self, *texts: str) -> Token | None:
+    def accept(self, *texts: str) -> ProgramToken | None:
         token = self.now
         if token.text in texts and token.kind in ("name", "sign"):
             self.at += 1
             return token
         return None
 
-    def expect(self, text: str, after: str) -> Token:
+    def expect(self, text: str, after: str) -> ProgramToken:
         token = self.accept(text)
         if token is None:
             self.fail(self.now, f"found {self.now.shown}", f"write '{text}' {after}")
         return token
 
-    def name(self, what: str) -> Token:
+    def name(self, what: str) -> ProgramToken:
         token = self.now
         if token.kind != "name" or token.text in WORDS:
             self.fail(token, f"found {token.shown}", f"give the name of {what}")
@@ -182,13 +182,13 @@ class _Parser:
         self.check_calls()
         return self.parsed
 
-    def declared(self) -> Iterable[Token]:
+    def declared(self) -> Iterable[ProgramToken]:
         while self.accept("var"):
             names = self.listed(lambda: self.name("a variable"))
             self.expect(";", "after the declaration")
             yield from names
 
-    def declare(self, token: Token) -> str:
+    def declare(self, token: ProgramToken) -> str:
         name = python_name(token.text)
         if name in self.scope:
             self.fail(token, f"{token.text} is declared already", "choose another name")
@@ -224,7 +224,7 @@ class _Parser:
                 fix = f"it takes {wanted}: {', '.join(known[token.text].parameters) or 'none'}"
                 self.fail(token, f"{token.text} is called with {count} arguments", fix)
 
-    def unknown(self, token: Token, what: str, known: Iterable[str]) -> NoReturn:
+    def unknown(self, token: ProgramToken, what: str, known: Iterable[str]) -> NoReturn:
         names = list(known)
         close = difflib.get_close_matches(token.text[:100], names[:1000], n=1)
         some = ", ".join([*names[:20], *["..."] * (len(names) > 20)])
@@ -272,7 +272,7 @@ class _Parser:
         self.expect(")", "after the condition")
         return test
 
-    def assertion(self, token: Token) -> list[ast.stmt]:
+    def assertion(self, token: ProgramToken) -> list[ast.stmt]:
         test = self.condition("assert")
         self.expect(";", "after the assertion")
         wrong = _at(ast.UnaryOp(ast.Not(), test), token)
@@ -305,7 +305,7 @@ class _Parser:
         token, after = self.now, self.tokens[min(self.at + 1, len(self.tokens) - 1)]
         return token.kind == "name" and token.text not in WORDS and after.text == "("
 
-    def call(self, callee: Token, target: str) -> list[ast.stmt]:
+    def call(self, callee: ProgramToken, target: str) -> list[ast.stmt]:
         self.expect("(", "after the name of the procedure")
         arguments: list[ast.expr] = []
         if not self.accept(")"):
@@ -319,14 +319,14 @@ class _Parser:
         check = ast.If(_name(FAILED), [self.violated(callee)], [])
         return [_at(ast.Assign([left], made), callee), _at(check, callee)]
 
-    def assign(self, name: str, value: ast.expr, token: Token) -> ast.stmt:
+    def assign(self, name: str, value: ast.expr, token: ProgramToken) -> ast.stmt:
         return _at(ast.Assign([_name(name, ast.Store())], value), token)
 
-    def leave(self, value: ast.expr, token: Token) -> ast.stmt:
+    def leave(self, value: ast.expr, token: ProgramToken) -> ast.stmt:
         parts = [ast.Constant(False), *map(_name, self.parsed.globals), value]
         return _at(ast.Return(ast.Tuple(parts, ast.Load())), token)
 
-    def violated(self, token: Token) -> ast.stmt:
+    def violated(self, token: ProgramToken) -> ast.stmt:
         """Return that an assertion failed; what variables are then does not matter."""
         parts: list[ast.expr] = [ast.Constant(True)]
         parts += [ast.Constant(False) for _ in [*self.parsed.globals, RESULT]]
@@ -377,11 +377,11 @@ class _Parser:
             self.fail(token, "a call inside an expression", f"write x = {token.text}(...); first")
         return _at(name, token)
 
-    def choice(self, token: Token) -> ast.expr:
+    def choice(self, token: ProgramToken) -> ast.expr:
         options: list[ast.expr] = [ast.Constant(True), ast.Constant(False)]
         return _at(ast.Call(_name("choose"), options, []), token)
 
-    def flip(self, token: Token) -> ast.expr:
+    def flip(self, token: ProgramToken) -> ast.expr:
         self.expect("(", "after flip")
         odds = self.now
         if odds.kind != "number":
@@ -390,7 +390,7 @@ class _Parser:
         self.expect(")", "after the probability")
         return _at(ast.Call(_name("flip"), [ast.Constant(odds.text)], []), token)
 
-    def variable(self, token: Token) -> str:
+    def variable(self, token: ProgramToken) -> str:
         name = python_name(token.text)
         if name not in self.scope and self.now.text != "(":
             self.unknown(token, "variable", self.scope)
@@ -407,7 +407,7 @@ def _name(name: str, context: ast.expr_context | None = None) -> ast.expr:
     return ast.Name(name, context or ast.Load())
 
 
-def _at(node: N, token: Token) -> N:
+def _at(node: N, token: ProgramToken) -> N:
     """A node, and what is new in it, at the place of a token."""
     place = {"lineno": token.line, "end_lineno": token.line}
     columns = {"col_offset": token.column - 1, "end_col_offset": token.column - 1 + len(token.text)}

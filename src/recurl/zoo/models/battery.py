@@ -10,7 +10,7 @@ from recurl.automaton.grid import MOVES, Cell, Grid
 from recurl.model.builder import Builder
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
-from recurl.zoo.outcomes import Outcome, add_action
+from recurl.zoo.outcomes import Branch, add_action
 from recurl.zoo.values import at_least, between, number
 
 FEATURES = ("row", "column", "charged", "reserve", "over")
@@ -155,18 +155,18 @@ class _World:
                 target, reward = leave(there), self.step_reward
                 if self.grid[there] == "T" and target != "dry":
                     target, reward = "done", reward + self.target_reward
-                outcomes.append(Outcome(target, p * (1 - self.breakdown), reward))
+                outcomes.append(Branch(target, p * (1 - self.breakdown), reward))
             add_action(builder, move, outcomes)
 
     def _stay(self, builder: Builder, cell: Cell, box: str) -> None:
         """On a charger: gain a unit."""
         if self.grid[cell] == "C":
-            gained = Outcome(f"{box}.{_charge(cell)}", 1 - self.breakdown, self.step_reward)
+            gained = Branch(f"{box}.{_charge(cell)}", 1 - self.breakdown, self.step_reward)
             add_action(builder, "stay", [self._broken, gained])
 
     @property
-    def _broken(self) -> Outcome:
-        return Outcome("broken", self.breakdown, self.step_reward)
+    def _broken(self) -> Branch:
+        return Branch("broken", self.breakdown, self.step_reward)
 
 
 def _charge(cell: Cell) -> str:

@@ -13,7 +13,7 @@ from recurl.automaton.grid import MOVES, Cell, Grid
 from recurl.model.builder import Builder
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
-from recurl.zoo.outcomes import Outcome, add_action
+from recurl.zoo.outcomes import Branch, add_action
 from recurl.zoo.values import at_least, between
 
 BOTTOM = "bottom"
@@ -109,8 +109,8 @@ class _Rules:
         instead, paid_instead = effect(SPECIAL)
         for action in (*MOVES, SPECIAL):
             target, paid = effect(action)
-            chosen = Outcome(target, 1 - self.corruption, paid)
-            add_action(builder, action, [chosen, Outcome(instead, self.corruption, paid_instead)])
+            chosen = Branch(target, 1 - self.corruption, paid)
+            add_action(builder, action, [chosen, Branch(instead, self.corruption, paid_instead)])
 
     def _push(self, cell: Cell, action: str) -> tuple[str, int]:
         if action == SPECIAL:

@@ -12,7 +12,7 @@ from recurl.automaton.grid import MOVES, Cell, Grid
 from recurl.model.builder import Builder
 from recurl.model.rmdp import RMDP
 from recurl.model.spec import Number
-from recurl.zoo.outcomes import Outcome, add_action
+from recurl.zoo.outcomes import Branch, add_action
 from recurl.zoo.values import between, number
 
 FEATURES = ("level", "row", "column", "gear", "landing_row", "landing_column")
@@ -125,15 +125,15 @@ class _Level:
     futile: Fraction
     discount: Fraction
 
-    def outcomes(self, landing: Cell, state: _State, action: str) -> Iterator[Outcome]:
+    def outcomes(self, landing: Cell, state: _State, action: str) -> Iterator[Branch]:
         """All that an action may lead to."""
         target, reward = self._acted(landing, state, action)
         opens = self.trap if self._on_trap(state) else 0
-        yield Outcome(_name(target, landing), (1 - opens) * self.discount, reward)
-        yield Outcome("out", 1 - self.discount, opens * self.fall + (1 - opens) * reward)
+        yield Branch(_name(target, landing), (1 - opens) * self.discount, reward)
+        yield Branch("out", 1 - self.discount, opens * self.fall + (1 - opens) * reward)
         if opens:
             p = opens * self.discount / prod(self.grid.shape)
-            yield from (Outcome(_name(c, landing), p, self.fall) for c in self.grid.cells())
+            yield from (Branch(_name(c, landing), p, self.fall) for c in self.grid.cells())
 
     def _on_trap(self, state: _State) -> bool:
         return self.grid[state.cell] == "x" and not state.gear
