@@ -146,6 +146,11 @@ class ModelEnv(gym.Env[Any, Any]):
         """Boxes that are pending, outermost first."""
         return tuple(self._walk.stack)
 
+    @property
+    def last_step(self) -> Step | None:
+        """The step that was taken last; None at the beginning of a run."""
+        return self._last
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:

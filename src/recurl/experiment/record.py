@@ -60,6 +60,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         episodes: Episodes of training.
         curve: Columns of the learning curve by name.
         exact: What the final greedy policy is worth.
+        episode: Transitions of a test episode, where the policy is not on file.
         error: Traceback, if the run failed.
         format: Version of this format.
     """
@@ -78,6 +79,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     episodes: int = 0
     curve: dict[str, list[float | None]] = msgspec.field(default_factory=dict)
     exact: Exact | None = None
+    episode: list[int] = msgspec.field(default_factory=list)
     error: str = ""
     format: int = FORMAT
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recurl.model.cells import Cells
 from recurl.model.tables import CALL, CALLS, EXIT, EXITS, RETURN
+from recurl.policy import Policy
 from recurl.simulation.rollout import simulate
+from recurl.simulation.trace import Trace
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
-    from recurl.policy import Policy
-    from recurl.simulation.trace import Trace, TraceStep
+    from recurl.simulation.trace import TraceStep
 
 
 CANDIDATES, LONGEST = 50, 120
@@ -33,13 +34,34 @@ def replay_data(policy: Policy, seed: int = 0) -> dict[str, Any]:
     runs = simulate(model, policy, CANDIDATES, seed=seed, step_limit=LONGEST, traces=CANDIDATES)
     ended = [i for i in range(CANDIDATES) if not runs.truncated[i]]
     chosen = max(ended or [0], key=lambda i: (runs.depths[i], -runs.lengths[i]))
-    frames = list(_frames(policy, runs.traces[chosen]))
+    return _data(model, list(_frames(policy, runs.traces[chosen])), ended=bool(ended))
+
+
+def trace_data(trace: Trace, *, ended: bool) -> dict[str, Any]:
+    """A given episode, of which no policy is known: there are no exit values to show.
+
+    Args:
+        trace: The episode.
+        ended: Whether it came to its end.
+
+    Example:
+        >>> import recurl
+        >>> runs = recurl.simulate(recurl.zoo.cloud(), episodes=1, traces=1)
+        >>> trace_data(runs.traces[0], ended=True)["frames"][0]["component"]
+        'T'
+    """
+    shown = Trace(trace.model, trace.transitions[:LONGEST])
+    frames = list(_frames(Policy.uniform(trace.model), shown))
+    return _data(trace.model, frames, ended=ended and len(shown) == len(trace))
+
+
+def _data(model: RMDP, frames: list[dict[str, Any]], *, ended: bool) -> dict[str, Any]:
     touched: dict[str, set[tuple[str, str]]] = {}
     for frame in frames:
         spots = {frame["from"][:2], frame["to"][:2]}
         touched.setdefault(frame["component"], set()).update(spots)
     drawn = {name: component_data(model, name, spots) for name, spots in sorted(touched.items())}
-    return {"model": model.name, "ended": bool(ended), "components": drawn, "frames": frames}
+    return {"model": model.name, "ended": ended, "components": drawn, "frames": frames}
 
 
 def _frames(policy: Policy, trace: Trace) -> Iterator[dict[str, Any]]:

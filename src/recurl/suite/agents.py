@@ -189,6 +189,10 @@ class Trainee(ABC):
         """The policy as it stands, or None if it is not known as a whole."""
         return None
 
+    def episode(self) -> list[int]:
+        """The transitions of a test episode, where the policy is not known as a whole."""
+        return []
+
     def saved(self) -> bytes | None:
         """A checkpoint to go on from; None if it cannot be saved."""
         return None
@@ -299,6 +303,13 @@ class AgentTrainee(Trainee):
         agent = copy.deepcopy(self.agent)
         return sampled(self.setting.env(self.model), lambda: agent.act, self.seed, self.steps)
 
+    def episode(self) -> list[int]:
+        """The transitions of a test episode, if it has no policy."""
+        if self.policy() is not None:
+            return []
+        agent = copy.deepcopy(self.agent)
+        return played_episode(self.setting.env(self.model), agent.act, self.seed)[1]
+
 
 Act = Callable[..., int]
 
@@ -315,20 +326,23 @@ def sampled(env: Any, begin: Callable[[], Act], seed: int, steps: int) -> Exact:
     from recurl.experiment.statistics import margin
 
     seeds = np.random.default_rng([seed, steps]).integers(2**31, size=TEST_EPISODES)
-    returns = [_episode(env, begin(), int(one)) for one in seeds]
+    returns = [played_episode(env, begin(), int(one))[0] for one in seeds]
     mean, half = float(np.mean(returns)), margin(returns) or 0.0
     return Exact(mean, mean - half, mean + half, note=f"sampled: {TEST_EPISODES} episodes")
 
 
-def _episode(env: Any, act: Act, seed: int) -> float:
+def played_episode(env: Any, act: Act, seed: int) -> tuple[float, list[int]]:
+    """The return of a test episode, and its transitions."""
     observation, info = env.reset(seed=seed)
-    total, step, over = 0.0, 0, False
+    transitions: list[int] = []
+    total, over = 0.0, False
     while not over:
-        action = act(observation, {**info, "step": step}, explore=False)
+        action = act(observation, {**info, "step": len(transitions)}, explore=False)
         observation, reward, terminated, truncated, info = env.step(action)
         total += float(reward)
-        over, step = terminated or truncated, step + 1
-    return total
+        transitions.append(env.unwrapped.last_step.transition)
+        over = terminated or truncated
+    return total, transitions
 
 
 def stackless_policy(

@@ -13,7 +13,14 @@ from recurl.errors import MissingExtraError
 from recurl.experiment.record import Exact
 from recurl.experiment.run import exact_value
 from recurl.policy import Policy
-from recurl.suite.agents import Look, Stopping, Trainee, sampled, stackless_policy
+from recurl.suite.agents import (
+    Look,
+    Stopping,
+    Trainee,
+    played_episode,
+    sampled,
+    stackless_policy,
+)
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -100,6 +107,12 @@ class PeerTrainee(Trainee):
         if found is not None:
             return exact_value(found)
         return sampled(self.setting.env(self.model), self._begin, self.seed, self.steps)
+
+    def episode(self) -> list[int]:
+        """The transitions of a test episode, if it has a memory."""
+        if not self.recurrent:
+            return []
+        return played_episode(self.setting.env(self.model), self._begin(), self.seed)[1]
 
     def _begin(self) -> Callable[..., int]:
         state: Any = None

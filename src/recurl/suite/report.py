@@ -14,7 +14,7 @@ import numpy as np
 from recurl.errors import RecurlError
 from recurl.experiment.figure import COLOURS, LIGHT, MARKERS, Surface, styled
 from recurl.experiment.record import Record
-from recurl.experiment.replay import replay_data
+from recurl.experiment.replay import replay_data, trace_data
 from recurl.experiment.report import (
     failures_html,
     filled,
@@ -24,6 +24,7 @@ from recurl.experiment.report import (
     script_json,
 )
 from recurl.model.files import write_atomic
+from recurl.simulation.trace import Trace
 from recurl.suite.score import (
     ALL,
     Row,
@@ -36,12 +37,11 @@ from recurl.suite.score import (
     setting_cells,
 )
 from recurl.suite.tasks import FAMILIES, Setting, find_setting
+from recurl.suite.views import EPISODE_LIMIT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from recurl.policy import Policy
 
 GOOD = 0.9
 """A score below this is listed among the failures of an agent."""
@@ -248,17 +248,17 @@ def _table(rows: Sequence[Row]) -> str:
 
 def _replays(records: Sequence[Record], folder: Path) -> list[dict[str, Any]]:
     """An episode of every agent, on the setting that tells them apart best."""
-    with_policy = [one for one in records if _policy_path(folder, one).is_file()]
-    if not with_policy:
+    shown = [one for one in records if one.episode or _policy_path(folder, one).is_file()]
+    if not shown:
         return []
     name = max(
-        dict.fromkeys(one.experiment for one in with_policy),
-        key=lambda name: _spread([one for one in with_policy if one.experiment == name]),
+        dict.fromkeys(one.experiment for one in shown),
+        key=lambda name: _spread([one for one in shown if one.experiment == name]),
     )
     found = []
-    for agent in agent_labels(with_policy):
-        own = [one for one in with_policy if (one.method, one.experiment) == (agent, name)]
-        own = own or [one for one in with_policy if one.method == agent]
+    for agent in agent_labels(shown):
+        own = [one for one in shown if (one.method, one.experiment) == (agent, name)]
+        own = own or [one for one in shown if one.method == agent]
         found += _replay(folder, sorted(own, key=final_score)[len(own) // 2])
     return found
 
@@ -277,15 +277,19 @@ def _policy_path(folder: Path, record: Record) -> Path:
 
 
 def _replay(folder: Path, record: Record) -> list[dict[str, Any]]:
+    """An episode of a run; none if its policy cannot be read."""
     from recurl.policy import Policy
 
+    model = find_setting(record.experiment).model()
     try:
-        policy: Policy = Policy.load(
-            _policy_path(folder, record), find_setting(record.experiment).model()
-        )
+        if record.episode:
+            ended = len(record.episode) < EPISODE_LIMIT
+            data = trace_data(Trace(model, tuple(record.episode)), ended=ended)
+        else:
+            data = replay_data(Policy.load(_policy_path(folder, record), model))
     except (RecurlError, OSError):
         return []
     assert record.exact is not None
     name = f"{record.label}: {record.experiment}"
     run = f"{record.label} on {record.experiment}, seed {record.seed}"
-    return [{**replay_data(policy), "name": name, "run": run, "exact": record.exact.value}]
+    return [{**data, "name": name, "run": run, "exact": record.exact.value}]

@@ -191,6 +191,7 @@ class _Worker:
             episodes=self.trainee.episodes,
             curve=self.curve,
             exact=self.latest,
+            episode=self.trainee.episode(),
         )
         return Finished(record, b"" if policy is None else policy.to_json())
 
