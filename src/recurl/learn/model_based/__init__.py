@@ -1,0 +1,1 @@
+"""Model-based recursive learning: counts of outcomes, and plans in the model that they make."""

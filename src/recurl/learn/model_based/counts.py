@@ -1,0 +1,183 @@
+"""Counts of outcomes by state and action, with the components and calls that events reveal.
+
+A component is a set of states that steps and returns connect; a box is named by the states after
+its exits. Both are found as they are met, through the recursive protocol alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from recurl.env.protocol import finite_observation
+from recurl.errors import ProtocolError
+from recurl.learn.numbering import key_function
+
+STEP, CALL, EXIT, LEAVE, END = range(5)
+"""Kinds of outcomes: to a state, into a box, through an exit of a call, out of the outermost
+component (through an exit that is not named), and to the end of a run with calls pending."""
+
+
+class Counts:
+    """States, pairs of state and action, boxes, and how often each outcome was observed.
+
+    Args:
+        observations: The observation space.
+        actions: The action space.
+
+    Attributes:
+        pairs_of: Pairs of each state, empty where no run has stood.
+        pair_state: State of each pair.
+        pair_action: Action of each pair, as the environment numbers it.
+        tried: How often each pair was tried.
+        outcomes: Outcomes of each pair, by number.
+        owner: Pair of each outcome.
+        kind: Kind of each outcome.
+        target: Its state, entry or exit.
+        box: Its box, or -1.
+        count: How often it was observed.
+        reward: Sum of its rewards.
+        boxes: Number of each box, by the states after its exits.
+        after: States after the exits of each box.
+        entries: Some entry that each box calls.
+        starts: How often runs have begun at each state.
+
+    Example:
+        >>> counts = Counts(spaces.Discrete(3), spaces.Discrete(2))
+        >>> counts.begin(counts.visit(0, None))
+        >>> counts.add(counts.pairs_of[0][1], STEP, counts.visit(2, None), -1, -0.5)
+        >>> counts.tried, counts.component(1) == counts.component(0)
+        ([0, 1, 0, 0], True)
+    """
+
+    def __init__(self, observations: spaces.Space[Any], actions: spaces.Discrete) -> None:
+        self.spaces = f"{observations}, {actions}"
+        self.first_number, self.width = int(actions.start), int(actions.n)
+        self.key = key_function(observations)
+        self.states: dict[Hashable, int] = {}
+        self.pairs_of: list[list[int]] = []
+        self.parent: list[int] = []
+        self.pair_state: list[int] = []
+        self.pair_action: list[int] = []
+        self.tried: list[int] = []
+        self.outcomes: list[list[int]] = []
+        self.owner: list[int] = []
+        self.kind: list[int] = []
+        self.target: list[int] = []
+        self.box: list[int] = []
+        self.count: list[int] = []
+        self.reward: list[float] = []
+        self.boxes: dict[tuple[int, ...], int] = {}
+        self.after: list[tuple[int, ...]] = []
+        self.entries: list[int] = []
+        self.starts: dict[int, int] = {}
+        self._places: dict[tuple[int, int, int, int], int] = {}
+
+    def state(self, observation: Any) -> int:
+        """Number of an observation, new if it was never met."""
+        key = self.key(observation)
+        number = self.states.get(key)
+        if number is None:
+            finite_observation(observation)
+            number = self.add_state(key)
+        return number
+
+    def find(self, observation: Any) -> int:
+        """Number of an observation; -1 if it was never met."""
+        return self.states.get(self.key(observation), -1)
+
+    def add_state(self, key: Hashable) -> int:
+        """A new state, by the key of its observation."""
+        number = self.states[key] = len(self.states)
+        self.pairs_of.append([])
+        self.parent.append(number)
+        return number
+
+    def visit(self, observation: Any, mask: np.ndarray | None) -> int:
+        """Number of the state that a run stands at; its pairs are known from now on."""
+        state = self.state(observation)
+        if not self.pairs_of[state]:
+            legal = range(self.width) if mask is None else np.flatnonzero(mask).tolist()
+            if not len(legal):
+                raise ProtocolError("info['action_mask'] leaves no action")
+            for action in legal:
+                self.add_pair(state, self.first_number + action)
+        return state
+
+    def add_pair(self, state: int, action: int) -> None:
+        """A new pair."""
+        self.pairs_of[state].append(len(self.tried))
+        self.pair_state.append(state)
+        self.pair_action.append(action)
+        self.tried.append(0)
+        self.outcomes.append([])
+
+    def begin(self, state: int) -> None:
+        """Count the start of a run."""
+        if state not in self.starts:
+            self.starts[state] = 0
+            self._join(next(iter(self.starts)), state)
+        self.starts[state] += 1
+
+    def find_box(self, after: Sequence[int], entry: int) -> int:
+        """Number of the box with these states after its exits, which calls an entry."""
+        number = self.boxes.setdefault(tuple(after), len(self.boxes))
+        if number == len(self.entries):
+            self.entries.append(entry)
+            self.after.append(tuple(after))
+            for state in after:
+                self._join(after[0], state)
+        else:
+            self._join(self.entries[number], entry)
+        return number
+
+    def add(
+        self, pair: int, kind: int, target: int, box: int, reward: float, times: int = 1
+    ) -> None:
+        """Count an outcome of a pair, whose rewards sum to a number.
+
+        Args:
+            pair: The pair.
+            kind: The kind of outcome.
+            target: The state, the entry or the exit; 0 for the end of a run.
+            box: The box of a call, as `find_box` has returned it, else -1.
+            reward: The reward, or the sum of several.
+            times: How often it was observed.
+        """
+        self.tried[pair] += times
+        key = (pair, kind, target, box)
+        place = self._places.get(key)
+        if place is None:
+            self._add_outcome(key)
+            place = -1
+        self.count[place] += times
+        self.reward[place] += reward
+
+    def _add_outcome(self, key: tuple[int, int, int, int]) -> None:
+        pair, kind, target, box = key
+        self._places[key] = len(self.count)
+        self.outcomes[pair].append(len(self.count))
+        self.owner.append(pair)
+        self.kind.append(kind)
+        self.target.append(target)
+        self.box.append(box)
+        self.count.append(0)
+        self.reward.append(0.0)
+        if kind == STEP:
+            self._join(self.pair_state[pair], target)
+        elif kind == CALL:
+            self._join(self.pair_state[pair], self.after[box][0])
+
+    def _join(self, one: int, other: int) -> None:
+        self.parent[self.component(one)] = self.component(other)
+
+    def component(self, state: int) -> int:
+        """A state that stands for the component of a state."""
+        parent = self.parent
+        while parent[state] != state:
+            parent[state] = parent[parent[state]]
+            state = parent[state]
+        return state

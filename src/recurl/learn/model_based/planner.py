@@ -1,0 +1,322 @@
+"""Plans: value iteration in the contexts that runs come to, from one plan to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recurl.learn.model_based.contexts import Context
+from recurl.learn.model_based.world import World
+from recurl.model.tables import Floats
+
+if TYPE_CHECKING:
+    from recurl.learn.model_based.contexts import Beliefs
+    from recurl.learn.model_based.counts import Counts
+    from recurl.learn.model_based.world import Index, Part
+
+
+@dataclass(eq=False, slots=True)
+class Sheet:
+    """The contexts of a component: a column each.
+
+    Attributes:
+        part: The component.
+        contexts: Its contexts.
+        worth: Worth of exits, of the best, and of the unknown. ``[contexts, exits + 2]``
+        values: Values of all columns of the component. ``[columns, contexts]``
+        called: Context of the callee that each call enters. ``[calls, contexts]``
+    """
+
+    part: Part
+    contexts: list[Context]
+    worth: Floats
+    values: Floats
+    called: Index
+
+    @property
+    def states(self) -> Floats:
+        """Values of the states."""
+        return self.values[: len(self.part.states)]
+
+    def earned(self) -> tuple[Floats, Floats]:
+        """Worth of each pair, and of the best of each state, in each context."""
+        earned = self.part.matrix @ self.values + self.part.gain[:, None]
+        return earned, np.maximum.reduceat(earned, self.part.begin)
+
+    def place_exits(self) -> None:
+        """Exits are worth what the contexts say."""
+        self.values[self.part.first_exit :] = self.worth.T
+
+    def greedy_boxes(self) -> np.ndarray:
+        """Which boxes the best actions of each context may call. ``[boxes, contexts]``."""
+        if not len(self.part.boxes) or not self.contexts:
+            return np.zeros((len(self.part.boxes), len(self.contexts)), bool)
+        earned, best = self.earned()
+        sizes = np.diff(np.append(self.part.begin, len(earned)))
+        greedy = earned >= best.repeat(sizes, axis=0) - 1e-9
+        found: np.ndarray = (self.part.calling.T @ greedy.astype(float)) > 0
+        return found
+
+
+class Planner:
+    """A plan in what the counts show, over contexts that are kept from plan to plan.
+
+    A call through a box enters a context of its own, at the exit values that the caller has for
+    it, if runs come there, or if no more than a few unusual calls lead there. Other calls take the
+    nearest context, and a lower bound. All contexts go through steps of value iteration at once.
+
+    Args:
+        beliefs: What is believed beyond the counts.
+        most: Most contexts of a component.
+        aside: Unusual calls in a row that still have contexts of their own.
+
+    Attributes:
+        contexts: The contexts, that of the start first.
+    """
+
+    def __init__(self, beliefs: Beliefs, *, most: int, aside: int) -> None:
+        self.beliefs, self.most, self.aside = beliefs, most, aside
+        self.contexts: list[Context] = []
+
+    @property
+    def root(self) -> Context:
+        """The context of a run with no call pending."""
+        return self.contexts[0]
+
+    def begin(self, state: int) -> None:
+        """Begin with nothing but a start."""
+        self.contexts = [Context(state, self.beliefs.extended(np.zeros(1)).tolist())]
+
+    def enter(self, context: Context, box: int, after: tuple[int, ...], entry: int) -> Context:
+        """The context that a call enters, new if the last plan had none."""
+        child = context.children.get(box)
+        if child is None:
+            child = context.children[box] = self.beliefs.enter(context, after, entry)
+            self.contexts.append(child)
+        return child
+
+    def plan(self, counts: Counts, rounds: int, sweeps: int, tolerance: float = 0.0) -> None:
+        """Plan in rounds: contexts are found, then values go through some steps.
+
+        Args:
+            counts: What was observed.
+            rounds: Most rounds.
+            sweeps: Steps of value iteration in each.
+            tolerance: Change of values within a round that ends the plan.
+        """
+        world = World(counts, self.beliefs.prior, self.beliefs.gamma)
+        sheets = self._load(world)
+        for _ in range(rounds):
+            before = [sheet.states.copy() for sheet in sheets]
+            sheets = _Search(self, world, sheets).sheets()
+            for _ in range(sweeps):
+                self._sweep(sheets)
+            pairs = zip(before, sheets, strict=True)
+            if all(_alike(old, sheet.states, tolerance) for old, sheet in pairs):
+                break
+        self._store(sheets)
+
+    def _load(self, world: World) -> list[Sheet]:
+        """The contexts as they stand after the last plan and the steps since."""
+        members: list[list[Context]] = [[] for _ in world.parts]
+        for context in self.contexts:
+            members[world.component[context.state]].append(context)
+        pairs = zip(world.parts, members, strict=True)
+        return [_sheet(world, part, contexts) for part, contexts in pairs]
+
+    def _sweep(self, sheets: list[Sheet]) -> None:
+        """One step of value iteration in all contexts."""
+        for sheet in sheets:
+            if sheet.contexts:
+                self._call(sheets, sheet)
+                sheet.states[:] = sheet.earned()[1]
+
+    def _call(self, sheets: list[Sheet], sheet: Sheet) -> None:
+        """Values of calls: those of the contexts that they enter, shifted with the exits."""
+        part, first = sheet.part, len(sheet.part.states)
+        for d, calls in part.calls_by_callee:
+            into = sheets[d]
+            exits = part.returns[part.call_box[calls]][:, : into.part.exits]
+            worth = self.beliefs.extended(sheet.values[exits].transpose(0, 2, 1))
+            at = sheet.called[calls]
+            base = into.values[part.call_entry[calls][:, None], at]
+            sheet.values[first + calls] = base + self.beliefs.shift(worth, into.worth[at])
+
+    def _store(self, sheets: list[Sheet]) -> None:
+        root = self.root
+        self.contexts = [root]
+        for sheet in sheets:
+            states = sheet.part.states.tolist()
+            columns = zip(
+                sheet.contexts, sheet.worth.tolist(), sheet.states.T.tolist(), strict=True
+            )
+            for context, worth, values in columns:
+                context.state, context.worth, context.visited = states[0], worth, False
+                context.values = dict(zip(states, values, strict=True))
+                if context is not root:
+                    self.contexts.append(context)
+
+
+def _sheet(world: World, part: Part, contexts: list[Context]) -> Sheet:
+    """Contexts as columns; states that are new to them are unknown."""
+    n, width = len(contexts), part.exits + 2
+    values = np.zeros((part.matrix.shape[1], n))
+    worth = np.zeros((n, width))
+    for j, context in enumerate(contexts):
+        worth[j] = _fitted(np.array(context.worth), width)
+        values[: len(part.states), j] = context.worth[-1]
+        known = np.fromiter(context.values.keys(), np.int64, len(context.values))
+        values[world.place[known], j] = list(context.values.values())
+    sheet = Sheet(part, contexts, worth, values, np.zeros((len(part.call_box), n), np.int64))
+    sheet.place_exits()
+    return sheet
+
+
+def _fitted(worth: Floats, width: int) -> Floats:
+    """Exit values for more exits than there were; new ones are like the best."""
+    more = np.repeat(worth[-2], max(width - len(worth), 0))
+    return np.concatenate([worth[: width - 2][: len(worth) - 2], more, worth[-2:]])
+
+
+def _alike(one: Floats, other: Floats, tolerance: float) -> bool:
+    return one.shape == other.shape and float(np.abs(one - other).max(initial=0.0)) <= tolerance
+
+
+class _Search:
+    """The search for contexts: from the root, through all calls of those that runs come to."""
+
+    def __init__(self, planner: Planner, world: World, old: list[Sheet]) -> None:
+        self.planner, self.beliefs = planner, planner.beliefs
+        self.world, self.old = world, old
+        self.column = {id(x): j for sheet in old for j, x in enumerate(sheet.contexts)}
+        self.greedy = [sheet.greedy_boxes() for sheet in old]
+        self.kept: list[list[Context]] = [[] for _ in old]
+        self.used: set[int] = set()
+        self.taken: list[list[Floats]] = [[] for _ in old]
+        self.worth = [np.empty((planner.most, sheet.part.exits + 2)) for sheet in old]
+        self.entered: dict[tuple[int, int], list[int]] = {}
+        self._run()
+
+    def _run(self) -> None:
+        root = self.planner.root
+        c = int(self.world.component[root.state])
+        self._keep(c, root, self.beliefs.extended(np.zeros(self.world.parts[c].exits)))
+        levels: list[list[tuple[int, int]]] = [[] for _ in range(self.planner.aside + 1)]
+        levels[0].append((c, 0))
+        for depth, level in enumerate(levels):
+            for place in level:  # grows
+                if place not in self.entered:
+                    for deeper, called in self._followed(*place, depth):
+                        levels[deeper].append(called)
+        for c, part in enumerate(self.world.parts):
+            self._fill(c, part)
+
+    def _followed(self, c: int, i: int, depth: int) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Contexts that the calls of a context enter, with the unusual calls on the way there."""
+        column = self.column.get(id(self.kept[c][i]))
+        for b, (d, j) in enumerate(self._calls(c, i)):
+            comes = self.kept[d][j].visited or (column is not None and self.greedy[c][b, column])
+            deeper = depth + (not comes)
+            if deeper <= self.planner.aside:
+                yield deeper, (d, j)
+
+    def _calls(self, c: int, i: int) -> list[tuple[int, int]]:
+        """The contexts that the calls of a context enter, one of their own each."""
+        part, children = self.world.parts[c], self.kept[c][i].children
+        entered = np.zeros(len(part.boxes), np.int64)
+        for d in np.unique(part.callee).tolist():
+            boxes = np.flatnonzero(part.callee == d)
+            worth = self._exits_of(c, i, boxes, d)
+            entered[boxes] = self._same(d, worth)
+            for b, w in zip(boxes.tolist(), worth, strict=True):
+                if entered[b] < 0:
+                    entered[b] = self._claim(d, w, children.get(int(part.boxes[b])))
+        self.entered[c, i] = entered.tolist()
+        return list(zip(part.callee.tolist(), self.entered[c, i], strict=True))
+
+    def _exits_of(self, c: int, i: int, boxes: Index, d: int) -> Floats:
+        """Exit values of some boxes of a context that call the same component."""
+        returns = self.world.parts[c].returns[boxes][:, : self.world.parts[d].exits]
+        return self.beliefs.extended(self.taken[c][i][returns])
+
+    def _same(self, d: int, worth: Floats) -> Index:
+        """The context that each of some vectors belongs to, or -1."""
+        if not self.kept[d]:
+            return np.full(len(worth), -1)
+        near, span = self._nearest(d, worth)
+        close = span <= self.beliefs.same * self.beliefs.size(worth) + 1e-9
+        found: Index = np.where(close, near, -1)
+        return found
+
+    def _nearest(self, d: int, worth: Floats) -> tuple[Index, Floats]:
+        span = self.beliefs.size(worth[:, None] - self.worth[d][: len(self.kept[d])])
+        near = span.argmin(axis=1)
+        return near, span[np.arange(len(near)), near]
+
+    def _claim(self, d: int, w: Floats, child: Context | None) -> int:
+        """A context of its own for a vector, or the nearest one if there are too many."""
+        near = -1
+        if self.kept[d]:
+            found, span = self._nearest(d, w[None])
+            near = int(found[0])
+            close = span[0] <= self.beliefs.same * self.beliefs.size(w) + 1e-9
+            if close or len(self.kept[d]) >= self.planner.most:
+                return near
+        if child is None or id(child) in self.used or self.world.component[child.state] != d:
+            child = Context(int(self.world.parts[d].states[0]), w.tolist())
+        return self._keep(d, child, w, near)
+
+    def _keep(self, d: int, context: Context, w: Floats, near: int = -1) -> int:
+        column, old = self.column.get(id(context)), self.old[d]
+        if column is not None:
+            taken = old.values[:, column]
+        elif near >= 0:
+            taken = self.taken[d][near] + self.beliefs.shift(w, self.worth[d][near])
+        elif old.contexts:
+            taken = old.values[:, 0] + self.beliefs.shift(w, old.worth[0])
+        else:
+            taken = np.full(self.world.parts[d].matrix.shape[1], w[-1])
+        self.used.add(id(context))
+        self.kept[d].append(context)
+        self.taken[d].append(taken)
+        self.worth[d][len(self.kept[d]) - 1] = w
+        return len(self.kept[d]) - 1
+
+    def _fill(self, c: int, part: Part) -> None:
+        """Contexts for components that have none, but are called."""
+        for b, d in enumerate(part.callee.tolist()):
+            if self.kept[c] and not self.kept[d]:
+                self._claim(d, self._exits_of(c, 0, np.array([b]), d)[0], None)
+                self._fill(d, self.world.parts[d])
+
+    def sheets(self) -> list[Sheet]:
+        """The contexts that were found, connected by calls."""
+        made = []
+        for c, part in enumerate(self.world.parts):
+            n = len(self.kept[c])
+            values = np.zeros((part.matrix.shape[1], n))
+            for j, own in enumerate(self.taken[c]):
+                values[:, j] = own
+            called = np.zeros((len(part.call_box), n), np.int64)
+            made.append(Sheet(part, self.kept[c], self.worth[c][:n], values, called))
+            made[-1].place_exits()
+        for c, sheet in enumerate(made):
+            self._connect(c, sheet)
+        return made
+
+    def _connect(self, c: int, sheet: Sheet) -> None:
+        part = sheet.part
+        boxes = np.zeros((len(part.boxes), len(sheet.contexts)), np.int64)
+        for i, context in enumerate(sheet.contexts):
+            if (c, i) in self.entered:
+                boxes[:, i] = self.entered[c, i]
+            else:
+                for d in np.unique(part.callee).tolist():
+                    own = np.flatnonzero(part.callee == d)
+                    boxes[own, i] = self._nearest(d, self._exits_of(c, i, own, d))[0]
+            columns = (part.boxes.tolist(), part.callee.tolist(), boxes[:, i].tolist())
+            context.children = {b: self.kept[d][j] for b, d, j in zip(*columns, strict=True)}
+        sheet.called = boxes[part.call_box]

@@ -1,0 +1,72 @@
+"""The settings of model-based learning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from recurl.learn.schedules import Schedule, constant
+from recurl.learn.settings import DEFAULT_PRESET, chosen_settings, demand, demand_whole
+
+
+class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that a run of model-based learning depends on, beside the model or environment.
+
+    Attributes:
+        prior: Weight of the unknown among the outcomes of a pair, in samples.
+        gamma: Discount: what follows a step counts this much.
+        plan_every: Least steps between plans.
+        plan_share: The same, as a share of the steps so far: plans become rarer.
+        sweeps: Steps of value iteration in a plan.
+        contexts: Most contexts of a component in a plan.
+        episode_limit: Steps after which an episode is cut, or None.
+        seed: Seed of the environment.
+        evaluate_every: Steps between tests of the greedy policy; 0 for never.
+        evaluate_episodes: Episodes of a test.
+        evaluate_limit: Steps after which a test episode is cut; `episode_limit` if None.
+    """
+
+    prior: float = 1.0
+    gamma: float = 1.0
+    plan_every: int = 25
+    plan_share: float = 1 / 30
+    sweeps: int = 8
+    contexts: int = 24
+    episode_limit: int | None = None
+    seed: int = 0
+    evaluate_every: int = 0
+    evaluate_episodes: int = 100
+    evaluate_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        demand_whole(self, 0, "seed", "evaluate_every")
+        demand_whole(self, 1, "plan_every", "sweeps", "contexts", "evaluate_episodes")
+        demand_whole(self, 1, "episode_limit", "evaluate_limit")
+        demand(0 < self.gamma <= 1, "gamma", "in (0, 1]", self.gamma)
+        demand(0 < self.prior < 1e6, "prior", "positive", self.prior)
+        demand(0 <= self.plan_share < 1e6, "plan_share", "at least 0", self.plan_share)
+
+    @property
+    def exploration(self) -> Schedule:
+        """Actions are never random: what is unknown looks good instead."""
+        return constant(0.0)
+
+    @property
+    def test_limit(self) -> int:
+        """Steps after which a test episode is cut."""
+        return self.evaluate_limit or self.episode_limit or 100_000
+
+
+PRESETS: dict[str, dict[str, Any]] = {DEFAULT_PRESET: {}}
+"""Settings by name."""
+
+
+def make_model_based_settings(preset: str, given: dict[str, Any]) -> ModelBasedSettings:
+    """The settings of a preset, with those that are given (not None) in place of its own.
+
+    Example:
+        >>> make_model_based_settings("swift", {"gamma": 0.9, "sweeps": None}).sweeps
+        8
+    """
+    return ModelBasedSettings(**chosen_settings(ModelBasedSettings, PRESETS, preset, given))

@@ -1,0 +1,137 @@
+"""Model-based recursive learning, end to end."""
+
+from __future__ import annotations
+
+import pytest
+
+import recurl
+from recurl import ModelBasedRecursiveLearning
+from recurl.errors import CheckpointError, ProtocolError
+
+
+def learner(model, steps=0, **settings):
+    made = ModelBasedRecursiveLearning(model, episode_limit=200, **settings)
+    return made.learn(steps) if steps else made
+
+
+@pytest.mark.parametrize(
+    ("model", "steps", "optimum"),
+    [
+        (recurl.zoo.cloud(), 400, -5.3425),
+        (recurl.zoo.stack_matters(), 1000, 0.7818),
+        (recurl.zoo.leaky_pfa(), 2000, 0.6379),
+        (recurl.zoo.battery("C.T/S..", 1), 8000, 0.9510),
+    ],
+    ids=["cloud", "stack_matters", "leaky_pfa", "battery"],
+)
+def test_learned_policies_are_optimal(model, steps, optimum):
+    value = recurl.evaluate(learner(model, steps).policy()).value
+    assert value >= optimum - 0.01 * abs(optimum)
+
+
+def test_environments_are_learned_through_the_protocol_alone():
+    model = recurl.zoo.stack_matters()
+    hidden = learner(recurl.ModelEnv(model), 1000)
+    seen = learner(model, 1000)
+    assert hidden.engine.counts.count == seen.engine.counts.count
+    hidden.engine.evaluation_env = recurl.ModelEnv(model)
+    assert hidden.test(300).mean == pytest.approx(0.7818, abs=0.1)
+
+
+def test_looks_other_than_numbers_are_learned():
+    env = recurl.ModelEnv(recurl.zoo.cloud(), observation="onehot")
+    test = recurl.ModelEnv(recurl.zoo.cloud(), observation="onehot")
+    made = ModelBasedRecursiveLearning(env, episode_limit=200, evaluation_env=test).learn(600)
+    assert made.test(400).mean == pytest.approx(-5.3425, abs=0.5)
+    assert made.learned_model().model.labels
+
+
+def test_steps_may_be_divided_in_any_way():
+    model = recurl.zoo.stack_matters()
+    one, other = learner(model, 700), learner(model)
+    for part in (1, 230, 19, 450):
+        other.learn(part)
+    assert one.engine.counts.reward == other.engine.counts.reward
+    assert one.engine.counts.count == other.engine.counts.count
+
+
+def test_a_saved_run_goes_on_to_the_bit(tmp_path):
+    model = recurl.zoo.cloud()
+    one, other = learner(model, 600), learner(model, 300)
+    while not other.engine._stack:  # it is saved within a call
+        other.learn(1)
+    other.save(tmp_path / "run")
+    loaded = ModelBasedRecursiveLearning.load(tmp_path / "run", model).learn(600 - other.steps)
+    assert loaded.engine.counts.count == one.engine.counts.count
+    assert loaded.engine.counts.reward == one.engine.counts.reward
+    values = [
+        [context.values for context in made.engine.planner.contexts] for made in (one, loaded)
+    ]
+    assert values[0] == values[1]
+    assert loaded.policy() == one.policy()
+
+
+def test_a_loaded_run_in_an_environment_keeps_its_counts(tmp_path):
+    env = recurl.ModelEnv(recurl.zoo.cloud())
+    one = learner(env, 300)
+    one.save(tmp_path / "run")
+    loaded = ModelBasedRecursiveLearning.load(tmp_path / "run", env)
+    assert loaded.engine.counts.count == one.engine.counts.count
+    assert loaded.learn(100).steps == 400
+
+
+def test_damaged_checkpoints_are_refused(tmp_path):
+    from recurl.learn.checkpoint import read_checkpoint, write_checkpoint
+
+    model = recurl.zoo.cloud()
+    learner(model, 200).save(tmp_path / "run")
+    header, arrays = read_checkpoint(tmp_path / "run", "ModelBasedRecursiveLearning")
+    for name in ("owner", "context_state", "box_after"):
+        write_checkpoint(tmp_path / "bad", header, {**arrays, name: arrays[name] + 1000})
+        with pytest.raises(CheckpointError):
+            ModelBasedRecursiveLearning.load(tmp_path / "bad", model)
+    with pytest.raises(CheckpointError, match="the run was on"):
+        ModelBasedRecursiveLearning.load(tmp_path / "run", recurl.zoo.gambler())
+
+
+def test_callbacks_tests_and_checkpoints_work_as_for_other_learners(tmp_path):
+    seen = []
+    made = learner(recurl.zoo.cloud(), evaluate_every=200, evaluate_episodes=20)
+    made.learn(600, lambda own: seen.append(own.steps), checkpoint=tmp_path / "run")
+    assert seen == [200, 400, 600]
+    assert made.curve.steps.tolist() == [200, 400, 600]
+    assert made.best is not None
+    assert made.best.learner.steps in (200, 400, 600)
+    assert (tmp_path / "run").exists()
+
+
+def test_predictions_follow_the_kept_policy():
+    model = recurl.zoo.stack_matters()
+    made, env = learner(model, 1000), recurl.ModelEnv(model)
+    total = 0.0
+    for seed in range(100):
+        observation, info = env.reset(seed=seed)
+        state, terminated = None, False
+        while not terminated:
+            action, state = made.predict(observation, state, info=info)
+            observation, reward, terminated, _, info = env.step(action)
+            total += float(reward)
+    assert total / 100 == pytest.approx(0.7818, abs=0.15)
+
+
+def test_discounts_are_learned():
+    model = recurl.zoo.cloud()
+    made = learner(model, 1500, gamma=0.9)
+    optimum = -3.6846  # of solve(model, gamma=0.9)
+    assert recurl.evaluate(made.policy(), gamma=0.9).value >= optimum - 0.01 * abs(optimum)
+
+
+def test_what_is_wrong_is_said():
+    with pytest.raises(ValueError, match="nothing was observed"):
+        learner(recurl.zoo.cloud()).learned_model()
+    with pytest.raises(ValueError, match="use predict"):
+        learner(recurl.ModelEnv(recurl.zoo.cloud()), 10).policy()
+    with pytest.raises(ValueError, match="prior must be positive"):
+        learner(recurl.zoo.cloud(), prior=-1.0)
+    with pytest.raises(ProtocolError, match="Discrete"):
+        ModelBasedRecursiveLearning("Pendulum-v1")
