@@ -28,7 +28,7 @@ def header_of(engine: ModelBasedEngine) -> dict[str, Any]:
         "states": [encode_key(key) for key in counts.states],
         "run": [getattr(engine, name) for name in _NUMBERS],
         "tally": [*engine.tally, engine._length, engine._return],
-        "beliefs": [engine.planner.beliefs.earnings, engine.planner.beliefs.prior],
+        "earnings": engine.planner.beliefs.earnings,
         "place": None if run is None else run.place(),
         "pending": [] if run is None else [box for box, _ in engine._stack],
     }
@@ -83,8 +83,7 @@ def restore(
         setattr(engine, name, int(value))
     ended, total, length, earned = header["tally"]
     engine.tally, engine._length, engine._return = (int(ended), float(total)), int(length), earned
-    beliefs = engine.planner.beliefs
-    beliefs.earnings, beliefs.prior = map(float, header["beliefs"])
+    engine.planner.beliefs.earnings = float(header["earnings"])
     engine.rewards = expect(arrays, "rewards", np.float64, -np.inf, np.inf)
     if engine.rewards.shape != (3,):
         raise ValueError("there must be three rewards")

@@ -13,7 +13,7 @@ from recurl.model.tables import Floats
 
 @dataclass(eq=False, slots=True)
 class Context:
-    """What the exits of a call are worth, and what its states are worth then.
+    """Exit values of a call, and the values of its states that follow from them.
 
     Attributes:
         state: A state of the component, which names it.
@@ -32,7 +32,7 @@ class Context:
 
 @dataclass(slots=True)
 class Beliefs:
-    """What a plan takes for granted beyond the counts.
+    """Beliefs of a plan beyond the counts.
 
     A pair that was tried n times is worth ``(n Q + prior U) / (n + prior)``: Q as counted, U what
     the unknown is worth. With exits of which the best is worth m, an optimist has
@@ -84,7 +84,7 @@ class Beliefs:
         return np.minimum(low, 0.0), np.maximum(high, 0.0)
 
     def shift(self, worth: Floats, known: Floats) -> Floats:
-        """What values at some exit values are more than at known ones: at least, or about.
+        """Values at some exit values less those at known ones: at least, or about.
 
         Values rise with exit values, and by no more than those do: by at least the least
         difference. Half way to the greatest is taken where both are close.
@@ -101,7 +101,7 @@ class Beliefs:
         return Context(entry, self.extended(exits).tolist())
 
     def call(self, context: Context, box: int, after: Sequence[int], entry: int) -> float:
-        """What a call is worth in a context."""
+        """The value of a call in a context."""
         child = context.children.get(box)
         if child is None:
             return context.worth[-1]
@@ -121,7 +121,7 @@ class Beliefs:
         return value + (0.5 * (low + high) if close else low)
 
     def pair(self, counts: Counts, pair: int, context: Context) -> float:
-        """What a pair is worth in a context, by the counts as they are now."""
+        """The value of a pair in a context, by the present counts."""
         tried = counts.tried[pair]
         worth, get = context.worth, context.values.get
         unknown = worth[-1]

@@ -38,7 +38,6 @@ _COARSE, _FINE = 0.02, 0.003
 """Differences of exit values, as shares, that make no other context, in both kinds of plans."""
 _ROUNDS, _SWEEPS, _CONTEXTS, _ASIDE = 60, 6, 100, 2
 """Size of the plan for the policy that is kept."""
-_LEAST_PRIOR = 0.05
 
 
 class ModelRun(ModelEnv):
@@ -59,7 +58,7 @@ class ModelRun(ModelEnv):
         """Go on from a place.
 
         Raises:
-            ValueError: There is no such place.
+            ValueError: The place does not exist.
         """
         walk, t = self._walk, self.model.tables
         vertex, stack = int(place["vertex"]), [int(box) for box in place["stack"]]
@@ -221,8 +220,8 @@ class ModelBasedEngine:
 
     def _plan(self) -> None:
         """Plan with what the counts show now; pending calls are in contexts of the new plan."""
-        s, beliefs = self.settings, self.planner.beliefs
-        beliefs.earnings, beliefs.prior = self._earnings(), self._prior()
+        s = self.settings
+        self.planner.beliefs.earnings = self._earnings()
         self.planner.plan(self.counts, 1, s.sweeps)
         self.plans += 1
         self.next_plan = self.steps + max(s.plan_every, int(s.plan_share * self.steps))
@@ -238,22 +237,13 @@ class ModelBasedEngine:
         self._enter(context)
 
     def _earnings(self) -> float:
-        """What a run may earn: the most that one has, or a step has, or less than a step cost."""
+        """The most that a run has earned, or a step; while none has, 1 or what a step costs."""
         least, most, best = (float(reward) for reward in self.rewards)
         if most > 0:
             return max(most, best)
         if not least < 0:
             return 1.0
         return -most if most < 0 else -least
-
-    def _prior(self) -> float:
-        """The weight of the unknown: less if what may be earned is much more than what is."""
-        s, earnings = self.settings, self._earnings()
-        if not self.rewards[1] > 0 or not self.planner.contexts:
-            return s.prior
-        values = self.planner.root.values
-        start = max(values.get(state, earnings) for state in self.counts.starts)
-        return float(s.prior * min(1.0, max(_LEAST_PRIOR, 2 * start / earnings)))
 
     @property
     def kept(self) -> Planner:

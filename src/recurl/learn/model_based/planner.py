@@ -87,7 +87,7 @@ class Planner:
         return self.contexts[0]
 
     def begin(self, state: int) -> None:
-        """Begin with nothing but a start."""
+        """Begin with a start, of which nothing is known."""
         self.contexts = [Context(state, self.beliefs.extended(np.zeros(1)).tolist())]
 
     def enter(self, context: Context, box: int, after: tuple[int, ...], entry: int) -> Context:
