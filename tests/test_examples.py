@@ -6,8 +6,10 @@ import importlib
 import json
 import re
 import sys
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from tests.automaton.test_product import plain_value
@@ -17,7 +19,7 @@ from recurl.automaton import gridworld, load_reward_machine
 from recurl.cli.app import app
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-PARTS = ("call_graphs", "common", "flaky_server")
+PARTS = ("answer_table", "call_graphs", "common", "flaky_server", "stub_model")
 """Modules that examples share or are divided into."""
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in PARTS)
 
@@ -130,6 +132,82 @@ class TestRetries:
         path.write_text(rows.replace("{head}", "trace,call,parent,service,failed,cost\n"))
         with pytest.raises(ValueError, match=re.escape(message)):
             graphs.read_traces(path)
+
+
+@pytest.mark.usefixtures("examples")
+class TestCallOrAnswer:
+    def test_the_best_agent_is_above_all_fixed_depths(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        found = run("call_or_answer", tmp_path / "answers.png")
+        assert found["limit 0 6"] == pytest.approx(20 * (1 - 0.85**3) - 2 * (1 + 0.85 + 0.85**2))
+        for budget in (6, 12, 16):
+            others = [found[f"limit {n} {budget}"] for n in (0, 1, 2, 3, 5)]
+            assert found[f"best {budget}"] > max(others) - 1e-9
+        assert found["best 12"] > found["limit 2 12"] + 0.5
+        assert found["best 16"] > found["limit 3 16"] + 5
+        assert 2 < found["live"] < found["best 12"] + 0.5  # chance of 2,000 questions
+        out = capsys.readouterr().out
+        assert "at depth 1 with 2 left, the caller has 6 left: give up" in out
+        assert "at depth 1 with 2 left, the caller has 1 left: answer" in out
+
+    def test_a_table_may_be_yaml(self, tmp_path: Path) -> None:
+        tables = importlib.import_module("answer_table")
+        rows = tables.read_table(EXAMPLES / "answers.csv")
+        lines = [f"- {{depth: {i}, {_keys(row)}}}" for i, row in enumerate(rows)]
+        (tmp_path / "answers.yaml").write_text("\n".join(lines))
+        assert tables.read_table(tmp_path / "answers.yaml") == rows
+
+    @pytest.mark.parametrize(
+        ("name", "text", "message"),
+        [
+            ("a.csv", "depth,tokens\n", "there are no rows"),
+            ("a.csv", "depth,tokens\n0,1\n", "row 1: there is no accuracy, split_tokens"),
+            ("a.csv", "{head}1,2,0.5,1,0.9", "row 1: depth is 1: write 0"),
+            ("a.csv", "{head}0,2.5,0.5,1,0.9", "row 1: tokens is '2.5': write a whole number"),
+            (
+                "a.csv",
+                "{head}0,2,1.5,1,0.9",
+                "row 1: accuracy is '1.5': write a number from 0 to 1",
+            ),
+            ("a.yaml", "depth: 0", "write a list of mappings"),
+        ],
+    )
+    def test_a_wrong_table_is_one_clear_error(
+        self, tmp_path: Path, name: str, text: str, message: str
+    ) -> None:
+        head = "depth,tokens,accuracy,split_tokens,join_accuracy\n"
+        (tmp_path / name).write_text(text.replace("{head}", head))
+        tables = importlib.import_module("answer_table")
+        with pytest.raises(ValueError, match=re.escape(message)):
+            tables.read_table(tmp_path / name)
+
+
+@pytest.mark.usefixtures("examples")
+class TestSlippingPlans:
+    def test_the_more_blocks_slip_the_smaller_the_loads(self, tmp_path: Path) -> None:
+        found = run("slipping_plans", tmp_path / "plans.png")
+        for p, cost, blocks in (
+            (0.2, 0.8**-8, 8),
+            (0.4, 3 * 0.6**-4, 4),
+            (0.5, 36, 2),
+            (0.7, 90, 1),
+        ):
+            assert found[f"best {p}"] == pytest.approx(cost, abs=1e-6)
+            assert found[f"load {p}"] == blocks
+            assert found[f"plan {p}"] == pytest.approx((1 - p) ** -8)
+
+    @pytest.mark.parametrize("p", ["0", "3/10", "1/2"])
+    def test_the_domain_in_hddl_is_the_same(self, p: str) -> None:
+        pytest.importorskip("unified_planning", reason="needs the extra planning")
+        plans = importlib.import_module("slipping_plans")
+        found = plans.certified(plans.hddl_model(Fraction(p))).value
+        best = plans.certified(plans.move.model(8, Fraction(p))).value
+        assert found == pytest.approx(best, abs=1e-6)
+
+
+def _keys(row: Any) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in row._asdict().items())
 
 
 def solved(name: str, capsys: pytest.CaptureFixture[str]) -> float:
