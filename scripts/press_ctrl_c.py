@@ -42,6 +42,7 @@ COMMANDS = {
     "explain": "explain learned",
     "reproduce": "reproduce cloud --seeds 200 --out runs",
     "experiment": "experiment study.yaml --out runs",
+    "tune": "tune search.yaml --out runs",
     "report": "report learned --out report",
     "suite": "suite run rql --tasks words --sizes large --steps 1000 --out runs",
     "analyse": "analyse palindrome size=8",
@@ -66,6 +67,8 @@ models:
 methods:
   recursive: {algorithm: rql}
 """
+
+SEARCH = f"{STUDY}search:\n  learning_rate: {{low: 0.01, high: 1.0}}\ntrials: 4\n"
 
 
 class Pressed(NamedTuple):
@@ -167,6 +170,7 @@ def press_once(command: str, folder: Path, moment: float, *, cold: bool = False)
 def prepare(folder: Path) -> None:
     """Make what some verbs read."""
     (folder / "study.yaml").write_text(STUDY, encoding="utf-8")
+    (folder / "search.yaml").write_text(SEARCH, encoding="utf-8")
     for command in ("learn cloud --steps 1e5 --seeds 3 --out learned",
                     "solve cloud --certificate cloud.cert"):  # fmt: skip
         words = [sys.executable, "-m", "recurl", *command.split()]

@@ -30,7 +30,7 @@ def test_machines_get_the_fingerprint(run_json: RunJson) -> None:
 def test_a_target_that_cannot_be_is_refused(run: Run) -> None:
     assert "must end in" in run("convert", "cloud", "a.txt", code=2).stderr
     assert "come last" in run("convert", "cloud", "a.yaml", "exits=1", code=2).stderr
-    assert "no folder" in run("convert", "cloud", "nowhere/a.yaml", code=2).stderr
+    assert "does not exist" in run("convert", "cloud", "nowhere/a.yaml", code=2).stderr
     assert list(Path.cwd().iterdir()) == []
 
 

@@ -17,7 +17,7 @@ def test_actions_margins_and_visits(run: Run, run_json: RunJson) -> None:
     assert "where all exits are worth the same" in text
     assert "where it is better to leave through u7 by 0." in text
     assert "only choice" in text
-    assert "no run with seed 7" in run("explain", "a", "--seed", "7", code=2).stderr
+    assert "no run has seed 7" in run("explain", "a", "--seed", "7", code=2).stderr
 
 
 def test_rules_come_first(run: Run, run_json: RunJson) -> None:

@@ -36,10 +36,11 @@ def tune(
     retries: Retries = 0,
     json: AsJson = False,
 ) -> None:
-    """Search for settings with Optuna; each trial is a median over seeds.
+    """Search for settings with Optuna.
 
-    Writes the best ones as a file that `experiment` and `learn --settings` take. The same command
-    continues a search that was stopped, and adds trials if the file asks for more.
+    Each trial is a median over seeds. Writes the best ones as a file that `experiment` and
+    `learn --settings` take. The same command continues a search that was stopped, and adds trials
+    if the file asks for more.
     """
     from recurl.experiment.search import load_search
     from recurl.experiment.tune import tune as search_settings

@@ -109,7 +109,7 @@ def test_errands_at_the_least_cost(tmp_path: Path) -> None:
     [
         (("(deliver p c)", "(deliver p"), None, "unified-planning cannot read it"),
         (("(define", "(" * 5000), None, "unified-planning cannot read it|nested"),
-        (("a", "a"), "fly 1/2", "no action 'fly'"),
+        (("a", "a"), "fly 1/2", "unknown action 'fly'"),
         (("a", "a"), "drive 2", "ACTION PROBABILITY"),
         (("a", "a"), "drive", "ACTION PROBABILITY"),
     ],
