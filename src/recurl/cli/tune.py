@@ -42,9 +42,9 @@ def tune(
     `learn --settings` take. The same command continues a search that was stopped, and adds trials
     if the file asks for more.
     """
+    from recurl.experiment.progress import TuneDisplay
     from recurl.experiment.search import load_search
     from recurl.experiment.tune import tune as search_settings
-    from recurl.experiment.tune_display import TuneDisplay
 
     if not file.is_file():
         raise UsageError(f"{file}: file not found")

@@ -1,4 +1,4 @@
-"""Progress of many runs: how far they are, and how long the rest will take."""
+"""Progress of many runs and of searches: how far they are, and how long the rest will take."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from recurl.experiment.run import Watch
+from recurl.experiment.tune import TuneWatch
 from recurl.progress import Progress, clock_text, is_live
 
 if TYPE_CHECKING:
     from recurl.execution.pieces import Counts
     from recurl.experiment.record import Record
+    from recurl.experiment.search import Search
     from recurl.experiment.settings import Run
 
 
@@ -88,16 +90,15 @@ def _kind(run: Run) -> tuple[str, str]:
     return run.experiment.name, run.method.name
 
 
-class Display(Watch):
-    """Shows runs on stderr: a line about all of them, and one for each run that ends.
+class ProgressLine:
+    """Shows a line on stderr while a ``with`` block runs.
 
-    On a terminal runs that end well are not listed. Use it as a context:
-    ``with Display() as watch: run_experiments(..., watch=watch)``.
+    Args:
+        progress: The line.
     """
 
-    def __init__(self) -> None:
-        self._clock: dict[tuple[str, str, int], tuple[float, int]] = {}
-        self._progress = Progress("running experiments")
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
 
     def __enter__(self) -> Self:
         self._progress.__enter__()
@@ -110,6 +111,22 @@ class Display(Watch):
         trace: TracebackType | None,
     ) -> None:
         self._progress.__exit__(kind, error, trace)
+
+    def say(self, text: str) -> None:
+        """Print a line, above the one that changes."""
+        self._progress.say(text)
+
+
+class Display(ProgressLine, Watch):
+    """Shows runs on stderr: a line about all of them, and one for each run that ends.
+
+    On a terminal runs that end well are not listed. Use it as a context:
+    ``with Display() as watch: run_experiments(..., watch=watch)``.
+    """
+
+    def __init__(self) -> None:
+        self._clock: dict[tuple[str, str, int], tuple[float, int]] = {}
+        super().__init__(Progress("running experiments"))
 
     def begin(self, todo: list[Run], done: int, workers: int) -> None:
         """Show how much there is to do."""
@@ -156,6 +173,28 @@ class Display(Watch):
         left = clock_text(self._estimate.seconds())
         return f"{head}: policy worth {value}, {record.seconds:.1f} s; time left {left}"
 
-    def say(self, text: str) -> None:
-        """Print a line, above the one that changes."""
-        self._progress.say(text)
+
+class TuneDisplay(ProgressLine, TuneWatch):
+    """Shows a search on stderr: a line about all trials, and one for each that ends.
+
+    On a terminal trials that end are not listed, unless they failed.
+    """
+
+    def __init__(self, search: Search) -> None:
+        super().__init__(Progress("searching", search.trials, "trials"))
+        self._counts, self._best = "", ""
+        self._score = float("-inf")
+
+    def count(self, counts: Counts) -> None:
+        """Show how many runs are done, running and waiting."""
+        self._counts = str(counts)
+        self._progress.update(note=f"{self._best}runs {self._counts}")
+
+    def trial(self, number: int, score: float | None, state: str) -> None:
+        """Show the end of a trial."""
+        if score is not None and state == "complete" and score > self._score:
+            self._score, self._best = score, f"best {score:.4g} (trial {number}), "
+        self._progress.update(number + 1, f"{self._best}runs {self._counts}")
+        if state == "fail" or not is_live():
+            worth = "" if score is None else f", score {score:.4g}"
+            self.say(f"trial {number}: {state}{worth}")
