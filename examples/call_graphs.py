@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+Key = tuple[str, str]
+"""A trace and a call of it."""
 COLUMNS = ("trace", "call", "parent", "service", "failed", "cost")
 OPTIONAL = "without"
 
@@ -190,7 +192,7 @@ def read_traces(path: Path) -> Graph:
 @dataclass(frozen=True)
 class _Row:
     line: int
-    parent: tuple[str, str] | None
+    parent: Key | None
     service: str
     failed: bool
     cost: float
@@ -221,16 +223,19 @@ def _checked(path: Path, line: int, row: dict[str, str]) -> _Row:
     return _Row(line, parent, name, failed, numbers["cost"], numbers[OPTIONAL])
 
 
-def _estimated(path: Path, rows: dict[tuple[str, str], _Row]) -> Graph:
+def _estimated(path: Path, rows: dict[Key, _Row]) -> Graph:
     """Rates and means by service and by pair of services, the most common root first."""
     made: Counter[str] = Counter()
     broken: Counter[str] = Counter()
     paid: Counter[str] = Counter()
     roots: Counter[str] = Counter()
-    asked: dict[tuple[str, str], dict[tuple[str, str], _Row]] = defaultdict(dict)
+    asked: dict[Key, dict[Key, _Row]] = defaultdict(dict)
+    done: dict[str, set[Key]] = defaultdict(set)
     blamed = {row.parent for row in rows.values() if row.failed}
     for key, row in rows.items():
         made[row.service] += 1
+        if not row.failed:
+            done[row.service].add(key)
         paid[row.service] += row.cost
         broken[row.service] += row.failed and key not in blamed
         if row.parent is None:
@@ -249,7 +254,7 @@ def _estimated(path: Path, rows: dict[tuple[str, str], _Row]) -> Graph:
                 broken[name] / made[name],
                 paid[name] / made[name],
                 tuple(
-                    _call(callee, list(calls.values()), made[name] - broken[name])
+                    _call(callee, calls, {key for key in done[name] if key not in calls})
                     for (caller, callee), calls in asked.items()
                     if caller == name
                 ),
@@ -259,7 +264,8 @@ def _estimated(path: Path, rows: dict[tuple[str, str], _Row]) -> Graph:
     )
 
 
-def _call(callee: str, rows: list[_Row], chances: int) -> Call:
-    given = [row.without for row in rows if row.without is not None]
-    without = sum(given) / len(given) if len(given) == len(rows) else None
-    return Call(callee, len(rows) / chances, without)
+def _call(callee: str, calls: dict[Key, _Row], skipped: set[Key]) -> Call:
+    """A call that some callers made and others, which went through to the end, did not need."""
+    given = [row.without for row in calls.values() if row.without is not None]
+    without = sum(given) / len(given) if len(given) == len(calls) else None
+    return Call(callee, len(calls) / (len(calls) + len(skipped)), without)

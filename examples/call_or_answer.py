@@ -216,7 +216,8 @@ def learned(budget: int, episodes: int, seed: int = 0) -> float:
 
 def main(wanted: Settings, table: Path = TABLE) -> dict[str, float]:
     setup = Setup(read_table(table))
-    budgets = (6, 12, 16) if wanted.quick else tuple(range(2, 25, 2))
+    unit = setup.table[0].tokens
+    budgets = tuple(unit * n for n in ((3, 6, 8) if wanted.quick else range(1, 13)))
     found = {budget: best(setup, budget) for budget in budgets}
     gains = {n: [fixed_gain(setup, b, n) for b in budgets] for n in LIMITS}
     optimum = []
@@ -226,7 +227,7 @@ def main(wanted: Settings, table: Path = TABLE) -> dict[str, float]:
         optimum.append(reached.value)
         print(
             f"{budget:6} {reached.value:7.2f} {solution.gap:6.3f} "
-            f"{reached.exit_probabilities['return True']:7.1%} "
+            f"{reached.exit_probabilities.get('return True', 0):7.1%} "
             f"{best_limit(setup, budget, solution.value):11}  "
             + "".join(f"{gains[n][i]:8.2f}" for n in LIMITS)
         )
@@ -234,8 +235,9 @@ def main(wanted: Settings, table: Path = TABLE) -> dict[str, float]:
         for rule in rules(solution):
             print(f"budget {budget}: {rule}")
     with using(setup):
-        live = learned(12, 5_000 if wanted.quick else 20_000)
-    print(f"live around a stub, budget 12: learned {live:.2f}, best {found[12].value:.2f}")
+        live = learned(6 * unit, 5_000 if wanted.quick else 20_000)
+    known = found[6 * unit].value
+    print(f"live around a stub, budget {6 * unit}: learned {live:.2f}, best {known:.2f}")
     draw(wanted, budgets, optimum, gains)
     named = {"best": optimum} | {f"limit {n}": values for n, values in gains.items()}
     return {"live": live} | {
