@@ -1,15 +1,21 @@
 """The results of default settings: ten seeds each, no tuning, in environments that others wrote.
 
-    python benchmarks/defaults.py [--seeds N] [WORDS ...]
+    python benchmarks/defaults.py [--seeds N] [--stop] [WORDS ...]
 
 With WORDS, only the rows whose name contains one of them. Each row names the learner, the
 environment, the steps of training, and what is asked of the kept policy's mean return over test
-episodes: how many of the seeds reach it is counted.
+episodes: how many of the seeds reach it is counted. Deep learners are tested every 5,000 steps; the
+policy of the best test is the one that is kept, and it plays other episodes in the end. By --stop
+their runs end with the first test that reaches what is asked. Where stable-baselines3 is installed,
+its DQN is trained beside ours, with its own defaults and the same tests.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
+import importlib.util
+import math
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -44,22 +50,57 @@ ROWS = [
     Row(recurl.QLearning, "FrozenLake-v1", 200_000, 0.70, 8, 1000),
     Row(recurl.QLearning, "Taxi-v4", 200_000, 7.5, 10, 200),
     Row(recurl.QLearning, "CliffWalking-v1", 100_000, -13.0, 10, 10),
+    Row(recurl.DQN, "CartPole-v1", 200_000, 475.0, 8, 100),
+    Row(recurl.DQN, "Acrobot-v1", 100_000, -100.0, 0, 100),
+    Row(recurl.DQN, "MountainCar-v0", 200_000, -110.0, 0, 100),
 ]
 """The table; add rows for other learners here."""
 
+EVERY, EPISODES = 5_000, 100
+"""Steps between tests of deep learners, and their episodes."""
 
-def reached(row: Row, seed: int) -> float:
-    """Mean return of the policy that a run of default settings keeps."""
-    learner = row.learner(gym.make(row.env), seed=seed).learn(row.steps)
-    return float(learner.test(row.episodes).mean)
+Reached = Callable[[Row, int, bool], float]
+"""Mean return of the policy that a run keeps, given the row, the seed and whether it may stop."""
 
 
-def show(row: Row, seeds: int) -> None:
+def ours(row: Row, seed: int, stop: bool) -> float:
+    """The same for a learner of this library."""
+    if row.learner is not recurl.DQN:
+        learner = row.learner(gym.make(row.env), seed=seed).learn(row.steps)
+        return float(learner.test(row.episodes).mean)
+    learner = recurl.DQN(gym.make(row.env), seed=seed, evaluate_every=EVERY)
+    callback = recurl.callbacks.StopAtReward(row.asked) if stop else None
+    best = learner.learn(row.steps, callback).best
+    assert best is not None
+    kept = best.learner
+    returns, _, _ = kept.engine.test(row.episodes, kept.settings.test_limit, 1_000_003)
+    return float(returns.mean())
+
+
+def theirs(row: Row, seed: int, stop: bool) -> float:
+    """The same for the DQN of stable-baselines3, with the best of its tests kept."""
+    from stable_baselines3 import DQN
+    from stable_baselines3.common.evaluation import evaluate_policy
+
+    model = DQN("MlpPolicy", row.env, seed=seed, device="cpu")
+    env, best, kept = gym.make(row.env), -math.inf, model.policy.state_dict()
+    env.reset(seed=seed)
+    for _ in range(row.steps // EVERY):
+        model.learn(EVERY, reset_num_timesteps=False)
+        mean, _ = evaluate_policy(model, env, EPISODES, warn=False)
+        if mean > best:
+            best, kept = mean, copy.deepcopy(model.policy.state_dict())
+        if stop and best >= row.asked:
+            break
+    model.policy.load_state_dict(kept)
+    return float(evaluate_policy(model, env, row.episodes, warn=False)[0])
+
+
+def show(row: Row, name: str, seeds: int, reached: Reached, stop: bool) -> None:
     """Run a row and print it."""
     began = time.process_time()
-    found = np.array([reached(row, seed) for seed in range(seeds)])
+    found = np.array([reached(row, seed, stop) for seed in range(seeds)])
     hits = int((found >= row.asked).sum())
-    name = f"{row.learner.__name__} on {row.env}"
     print(
         f"{name:32} {row.steps:>8,} {row.asked:>8g} {hits:>3} of {seeds:<2} "
         f"{found.min():>8.3f} {np.median(found):>8.3f} {found.max():>8.3f} "
@@ -72,6 +113,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--stop", action="store_true")
     parser.add_argument("words", nargs="*")
     given = parser.parse_args()
     print(
@@ -80,7 +122,9 @@ def main() -> None:
     for row in ROWS:
         name = f"{row.learner.__name__} on {row.env}"
         if not given.words or any(word in name for word in given.words):
-            show(row, given.seeds)
+            show(row, name, given.seeds, ours, given.stop)
+            if row.learner is recurl.DQN and importlib.util.find_spec("stable_baselines3"):
+                show(row, f"SB3's DQN on {row.env}", given.seeds, theirs, given.stop)
 
 
 if __name__ == "__main__":

@@ -61,13 +61,17 @@ TASKS = [
 ]
 
 
-def model_of(task: Task) -> recurl.RMDP:
-    """The grid watched by the machine of a task."""
+def machine_of(task: Task) -> Machine:
+    """The reward machine of a task."""
     rules = [
         rule(here, guard, there, reward=float(there == "done")) for here, guard, there in task.rules
     ]
-    machine = Machine(task.name, rules, final=["done"], exclusive=[list("abcde")])
-    return product(gridworld(MAP), machine)
+    return Machine(task.name, rules, final=["done"], exclusive=[list("abcde")])
+
+
+def model_of(task: Task) -> recurl.RMDP:
+    """The grid watched by the machine of a task."""
+    return product(gridworld(MAP), machine_of(task))
 
 
 Policies = Iterator[float]

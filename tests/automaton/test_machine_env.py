@@ -225,3 +225,70 @@ def test_without_choices_actions_stay_as_they_are() -> None:
     actions = Actions(box, plain)
     assert actions.space is box
     assert actions.mask(None, 0, 0) is None
+
+
+def _steady_cells() -> gym.Env[Any, Any]:
+    class Steady(Cells):
+        def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+            self.x = min(max(self.x + (1 if action else -1), 0), 4)
+            return self.x, -0.1, False, False, {}
+
+    return Steady()
+
+
+def test_counterfactual_steps_are_those_that_the_machine_takes_in_its_other_states() -> None:
+    env = MachineEnv(_steady_cells(), ferry(), labels, counterfactual=True)
+    assert env.counterfactuals == 1
+    random = np.random.default_rng(0)
+    taken: dict[tuple[int, int], tuple[Any, ...]] = {}
+    others: dict[tuple[int, int], tuple[Any, ...]] = {}
+    observation, ended = env.reset(seed=0)[0], False
+    for _ in range(500):
+        if ended:
+            observation = env.reset()[0]
+        action = int(random.integers(2))
+        there, reward, ended, _, info = env.step(action)
+        told = info.get("event"), info.get("exits"), info.get("exit")
+        # After a return it is shown what lies below, which differs from run to run.
+        seen = None if told[0] == "return" else int(there)
+        taken[observation, action] = reward, ended, seen, *told
+        for other in info.get("counterfactuals", ()):
+            about = other.next_info
+            told = about["event"], about.get("exits"), about.get("exit")
+            seen = None if told[0] == "return" else int(other.next_observation)
+            found = other.reward, other.terminated, seen, *told
+            others[other.observation, int(other.action)] = found
+        observation = there
+    both = taken.keys() & others.keys()
+    assert len(both) > 10
+    assert all(taken[key] == others[key] for key in both)
+    events = {others[key][3] for key in both}
+    assert events == {None, "call", "return"}
+
+
+def test_a_run_that_ends_would_leave_a_pending_call_by_its_last_exit() -> None:
+    env = MachineEnv(Cells(), ferry(), labels, exits=[4], counterfactual=True)
+    last = []
+    for seed in range(30):
+        env.reset(seed=seed)
+        ended = False
+        while not ended:
+            *_, ended, _, info = env.step(0)
+            last += [other for other in info.get("counterfactuals", ()) if ended and other.nested]
+    over = int(env.observation_space.n) - 1  # type: ignore[attr-defined]
+    assert last
+    assert {(one.terminated, one.next_info["exit"]) for one in last} == {(False, 1)}
+    assert {one.next_observation for one in last} == {over}
+
+
+def test_counterfactual_steps_come_only_if_asked_for_and_where_the_action_exists() -> None:
+    plain = MachineEnv(Cells(), ferry(), labels)
+    plain.reset(seed=0)
+    assert "counterfactuals" not in plain.step(0)[4]
+    assert plain.counterfactuals == 0
+    rules = [rule("m", "A", "m", choice="x"), rule("m", "A", "n", choice="y"), rule("n", "A", "m")]
+    env = MachineEnv(Cells(), Machine("m", rules), labels, counterfactual=True)
+    env.reset(seed=0)
+    assert env.step(3)[4]["counterfactuals"] == ()
+    for other in env.step(1)[4]["counterfactuals"]:
+        assert other.info["action_mask"][int(other.action)]

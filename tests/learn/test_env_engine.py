@@ -10,6 +10,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
 from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach
+from tests.learn.machine_line import machine_line
 
 import recurl
 from recurl.errors import LimitError, ProtocolError
@@ -153,3 +154,45 @@ def test_predicting_without_a_mask_leaves_masks_alone() -> None:
     for vertex in range(model.tables.n_vertices):
         assert learner.predict(vertex)[0] in (0, 1)
     learner.learn(500)
+
+
+def test_counterfactual_steps_teach_states_of_the_machine_that_the_run_is_not_in() -> None:
+    found = {}
+    for counterfactual in (False, True):
+        learner = recurl.RecursiveQLearning(
+            machine_line(counterfactual), exploration=1.0, learning_rate=1.0, episode_limit=3,
+            preset="paper", seed=1,
+        ).learn(200)  # fmt: skip
+        env = learner.engine.env
+        at_home = env._encode(2, env._moves.state_number["home"], 0)
+        found[counterfactual] = learner.engine.greedy(0, at_home, None)
+    # An episode of three steps never comes home: only a counterfactual step shows what pays there,
+    # and the first action is taken where nothing is known.
+    assert found == {False: 0, True: 1}
+
+
+@pytest.mark.parametrize("kind", [recurl.RecursiveQLearning, recurl.QLearning])
+def test_learning_from_counterfactual_steps_ends_where_plain_learning_does(kind: Any) -> None:
+    returns = []
+    for counterfactual in (False, True):
+        env, tests = machine_line(counterfactual), machine_line(counterfactual)
+        learner = kind(
+            env, exploration=0.5, learning_rate=1.0, preset="paper", episode_limit=100,
+            evaluation_env=tests, seed=2,
+        ).learn(10_000)  # fmt: skip
+        returns.append(learner.test(3).mean)
+    assert returns == [10.0, 10.0]  # one step west, three east, and one more at the east end
+
+
+def test_a_counterfactual_reward_that_is_not_finite_stops_the_run() -> None:
+    env = machine_line(counterfactual=True)
+    step = env.step
+
+    def broken(action: Any) -> Any:
+        *rest, info = step(action)
+        others = tuple(one._replace(reward=float("nan")) for one in info["counterfactuals"])
+        return *rest, {**info, "counterfactuals": others}
+
+    env.step = broken
+    with pytest.raises(ProtocolError, match="step 0: the reward must be finite"):
+        recurl.QLearning(env).learn(10)

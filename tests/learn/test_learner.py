@@ -102,12 +102,29 @@ def test_a_table_takes_one_environment() -> None:
 def test_fractions_refer_to_the_steps_of_the_first_call() -> None:
     settings = {"preset": "paper", "exploration": recurl.schedules.linear(1, 0, fraction=0.5)}
     parts = recurl.QLearning(recurl.zoo.cloud(), **settings)  # type: ignore[arg-type]
-    parts.set_budget(4000)
     whole = recurl.QLearning(recurl.zoo.cloud(), **settings).learn(4000)  # type: ignore[arg-type]
     assert whole.settings.exploration == recurl.schedules.linear(1, 0, 2000)
-    parts.learn(1000).learn(3000)
+    parts.learn(1000, budget=4000).learn(3000)
     np.testing.assert_array_equal(parts.engine.arrays()["q"], whole.engine.arrays()["q"])
     assert whole.learn(1000).settings.exploration == recurl.schedules.linear(1, 0, 2000)
+
+
+def test_a_loaded_run_keeps_its_budget(tmp_path: Path) -> None:
+    model, fading = recurl.zoo.cloud(), recurl.schedules.linear(1, 0.1, fraction=0.5)
+    whole, parts = (
+        recurl.RecursiveQLearning(model, episode_limit=50, exploration=fading) for _ in range(2)
+    )
+    parts.learn(1000, budget=4000).save(tmp_path / "a")
+    rest = recurl.RecursiveQLearning.load(tmp_path / "a", model).learn(3000)
+    np.testing.assert_array_equal(rest.engine.arrays()["q"], whole.learn(4000).engine.arrays()["q"])
+
+
+def test_without_a_budget_a_fraction_is_over() -> None:
+    fading = recurl.schedules.linear(1, 0, fraction=0.5)
+    learner = recurl.QLearning(recurl.zoo.cloud(), exploration=fading)
+    assert fading.without_budget == recurl.schedules.constant(0)
+    first = {learner.predict(0, deterministic=False)[0] for _ in range(20)}
+    assert len(first) == 1
 
 
 def test_the_best_test_is_kept_with_the_run_as_it_was(tmp_path: Path) -> None:

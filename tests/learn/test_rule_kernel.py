@@ -31,7 +31,7 @@ def _normalise(h: np.ndarray, kind: int) -> float:
 
 @compiled
 def _learn_from(h: np.ndarray, box: int, landing: int, reward: float) -> int:
-    return rule.learn_from(h, 0, 0, box, landing, reward, 7)
+    return rule.learn_from(h, 0, 0, box, landing, reward, 7, True)
 
 
 def store(**settings: Any) -> ContextStore:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -16,6 +17,7 @@ from gymnasium.utils import RecordConstructorArgs
 from recurl.automaton.machine import Machine
 from recurl.automaton.mdp import Labels
 from recurl.automaton.moves import CALLS, ENDS, LEAVES, Effect, Moves
+from recurl.env.protocol import Counterfactual
 from recurl.errors import ModelError, Problem
 
 
@@ -47,6 +49,9 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         labels: Labels of a step, by (observation, action, next observation).
         exits: Observations that stand for the places where pops happen.
         which: The exit nearest to an observation, as an index; by distance if not given.
+        counterfactual: Whether ``info["counterfactuals"]`` reports, with each step, what the same
+            action would have done in all other states of the machine and below all other tops of
+            its stack. Learners learn from these steps as well.
 
     Example:
         >>> import recurl
@@ -75,10 +80,12 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         *,
         exits: Sequence[Any] | None = None,
         which: Callable[[Any], int] | None = None,
+        counterfactual: bool = False,
     ) -> None:
         RecordConstructorArgs.__init__(
-            self, machine=machine, labels=labels, exits=exits, which=which, _disable_deepcopy=True
-        )
+            self, machine=machine, labels=labels, exits=exits, which=which,
+            counterfactual=counterfactual, _disable_deepcopy=True,
+        )  # fmt: skip
         gym.Wrapper.__init__(self, env)
         self.machine, self._labels, self._moves = machine, labels, Moves(machine)
         self._actions = Actions(env.action_space, self._moves)
@@ -93,6 +100,14 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._control, self._string = 0, 0
         self._pending: list[int] = []
         self._running = self._lost = False
+        self._places = self._moves.places() if counterfactual else []
+        # The string that the latest call was left with, and the environment's own action mask.
+        self._below, self._given = -1, None
+
+    @property
+    def counterfactuals(self) -> int:
+        """Counterfactual steps that are reported with a step, at most."""
+        return max(0, len(self._places) - 1)
 
     @property
     def stack(self) -> tuple[str, ...]:
@@ -108,6 +123,7 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._raw, info = self.env.reset(seed=seed, options=options)
         self._control, self._string, self._pending = 0, 0, []
         self._running, self._lost = True, False
+        self._given = info.get("action_mask")
         return self._shown(self._raw), {**info, "event": None, **self._mask(info)}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -122,9 +138,75 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             return self._apply(effect, 0.0, False, truncated=False, info={})
         there, reward, ended, truncated, info = self.env.step(kind)
         labels = frozenset(self._labels(self._raw, kind, there))
-        self._raw = there
+        here, self._raw = self._raw, there
+        if self._places:
+            number = self._actions.number(kind, choice)
+            read = partial(self._moves.read, choice=choice, labels=labels)
+            others = self._counterfactuals(here, number, float(reward), ended, info=info, read=read)
+            info = {**info, "counterfactuals": tuple(others)}
         effect = self._moves.read(self._control, self._string, choice, labels)
         return self._apply(effect, float(reward), ended, truncated=truncated, info=info)
+
+    def _counterfactuals(
+        self,
+        here: Any,
+        action: Any,
+        reward: float,
+        ended: bool,
+        *,
+        info: dict[str, Any],
+        read: Callable[[int, int], Effect],
+    ) -> Iterator[Counterfactual]:
+        """The step of the environment, seen by the machine in its other states."""
+        given, self._given = self._given, info.get("action_mask")
+        below = self._pending[-1] if self._pending else self._below
+        for control, string in self._places:
+            nested = not self._moves.is_outermost(string)
+            same = (control, string) == (self._control, self._string)
+            mask = self._actions.mask(given, control, string)
+            if same or (nested and below < 0) or not (mask is None or mask[int(action)]):
+                continue
+            effect = read(control, string)
+            yield Counterfactual(
+                self._encode(here, control, string),
+                {} if mask is None else {"action_mask": mask},
+                action,
+                reward + float(effect.reward),
+                (ended or effect.kind == ENDS) and not nested,
+                *self._counterfactual_end(effect, below, ended=ended, nested=nested),
+                nested,
+            )
+
+    def _counterfactual_end(
+        self, effect: Effect, below: int, *, ended: bool, nested: bool
+    ) -> tuple[Any, dict[str, Any]]:
+        """Observation and ``info`` after an effect, where a call would resume a given string."""
+        if ended or effect.kind == ENDS:
+            told: dict[str, Any] = {"event": None}
+            if nested:
+                told = {"event": "return", "exit": len(self._exits) * len(self._after_pop)}
+            control, string, observation = -1, 0, copy(self._over)
+        else:
+            place, told, string = self._moved(effect, below)
+            control, observation = effect.state, self._encode(place, effect.state, string)
+        mask = self._actions.mask(self._given, control, string)
+        return observation, told if mask is None else {**told, "action_mask": mask}
+
+    def _moved(self, effect: Effect, below: int) -> tuple[Any, dict[str, Any], int]:
+        """Where an effect leads: the environment's place, event and string.
+
+        Args:
+            effect: The effect; the run goes on.
+            below: The string that a call would be left to.
+        """
+        if effect.kind == CALLS:
+            told = {"event": "call", "exits": self._announced(effect.left)}
+            return self._raw, told, effect.callee
+        if effect.kind == LEAVES:
+            place = int(self._which(self._raw))
+            number = place * len(self._after_pop) + self._after_pop.index(effect.state)
+            return self._exits[place], {"event": "return", "exit": number}, below
+        return self._raw, {"event": None}, effect.left
 
     def _apply(
         self, effect: Effect, reward: float, ended: bool, *, truncated: bool, info: dict[str, Any]
@@ -133,23 +215,16 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         paid = reward + float(effect.reward)
         if ended or effect.kind == ENDS:
             return self._unwind(paid, info)
-        observation, self._control = self._raw, effect.state
-        told: dict[str, Any] = {"event": None}
+        below = self._pending[-1] if self._pending else -1
+        place, told, self._string = self._moved(effect, below)
+        self._control = effect.state
         if effect.kind == CALLS:
             self._pending.append(effect.left)
-            self._string = effect.callee
-            told = {"event": "call", "exits": self._announced(effect.left)}
         elif effect.kind == LEAVES:
-            self._string = self._pending.pop()
-            place = int(self._which(self._raw))
-            number = place * len(self._after_pop) + self._after_pop.index(effect.state)
-            observation = self._exits[place]
-            told = {"event": "return", "exit": number}
-        else:
-            self._string = effect.left
+            self._below = self._pending.pop()
         self._running = not truncated
         told = {**info, **told, **self._mask(info)}
-        return self._shown(observation), paid, False, bool(truncated), told
+        return self._shown(place), paid, False, bool(truncated), told
 
     def _unwind(
         self, paid: float, info: dict[str, Any]
@@ -159,7 +234,7 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         told: dict[str, Any] = {"event": None}
         ended = not self._pending
         if not ended:
-            self._string = self._pending.pop()
+            self._string = self._below = self._pending.pop()
             told = {"event": "return", "exit": len(self._exits) * len(self._after_pop)}
         self._running = not ended
         return self._shown(None), paid, ended, False, {**info, **told, **self._mask(info)}
@@ -265,8 +340,7 @@ class Actions:
     """
 
     def __init__(self, space: spaces.Space[Any], moves: Moves) -> None:
-        self._moves, states = moves, len(moves.machine.states) - len(moves.machine.final)
-        places = [(q, w) for q in range(states) for w in range(len(moves.strings))]
+        self._moves, places = moves, moves.places()
         named = [name for place in places for name in moves.choices(*place)]
         silent = [name for place in places for name, _ in moves.silent(*place)]
         self._choices = list(dict.fromkeys(named)) or [""]
@@ -297,6 +371,12 @@ class Actions:
             return None, self._silent[number - reading]
         choice, own = divmod(number, self._own)
         return own + self._first, self._choices[choice]
+
+    def number(self, kind: Any, choice: str) -> Any:
+        """The action that is decoded as an action of the environment and a choice."""
+        if self._plain:
+            return kind
+        return self._choices.index(choice) * self._own + int(kind) - self._first
 
     def mask(self, given: Any, control: int, string: int) -> npt.NDArray[np.int8] | None:
         """Which actions exist; None if all do, always. Control -1 leaves nothing to choose."""

@@ -137,6 +137,15 @@ class Moves:
         symbols = self.strings[string]
         return [(rule.choice or f"go {rule.target}", self._effect(rule, symbols)) for rule in rules]
 
+    def places(self) -> list[tuple[int, int]]:
+        """All pairs of a state that is not final and a string."""
+        states = len(self.machine.states) - len(self.machine.final)
+        return [(state, string) for state in range(states) for string in range(len(self.strings))]
+
+    def is_outermost(self, string: int) -> bool:
+        """Whether no call is pending while a string is left: the bottom is its last symbol."""
+        return self.strings[string][-1] == self.machine.bottom
+
     def states_after_pops(self) -> list[int]:
         """States in which a component can be left."""
         effects = (

@@ -11,6 +11,9 @@ An agent that ignores it sees an ordinary environment.
 - ``info["action_mask"]`` (int8, 1 for each action that exists here): on reset and every step, or
   never. Every action exists where there is none.
 - ``terminated`` ends the whole run, pending calls included; its event is None.
+- ``info["counterfactuals"]``, optional: a tuple of `Counterfactual`, for steps that the same action
+  would have made from other states. Learners learn from them, too. The attribute
+  ``counterfactuals`` of the environment is the greatest length of such a tuple.
 
 Wrappers may change observations: readers of announced exits change them in the same way (see
 `recurl.env.observation`).
@@ -26,17 +29,61 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from recurl.env.observation import View, exits_view
+from recurl.env.observation import View, exits_view, single_env
 from recurl.errors import ProtocolError
 
 EVENTS = (None, "call", "return")
 """Values of ``info["event"]``."""
+
+
+class Counterfactual(NamedTuple):
+    """A step that an action would have made from another state.
+
+    Attributes:
+        observation: What shows the other state.
+        info: Its ``info``, as far as actions are masked.
+        action: The action.
+        reward: The reward there.
+        terminated: Whether the run would have ended.
+        next_observation: What shows the state after the step.
+        next_info: Its ``info``: event, exits, exit and mask, as of any other step.
+        nested: Whether a call is pending in the other state. If so, the pending calls are those of
+            the run, or those of the latest call if none is pending.
+    """
+
+    observation: Any
+    info: dict[str, Any]
+    action: Any
+    reward: float
+    terminated: bool
+    next_observation: Any
+    next_info: dict[str, Any]
+    nested: bool
+
+
+def most_counterfactuals(env: Any) -> int:
+    """How many counterfactual steps an environment reports with a step, at most.
+
+    Example:
+        >>> most_counterfactuals(gym.make("CartPole-v1"))
+        0
+    """
+    try:
+        inner = single_env(env)
+    except ProtocolError:  # nothing is known of what is inside a vector environment
+        return 0
+    return int(inner.get_wrapper_attr("counterfactuals")) if _has_counterfactuals(inner) else 0
+
+
+def _has_counterfactuals(env: Any) -> bool:
+    return hasattr(env, "has_wrapper_attr") and env.has_wrapper_attr("counterfactuals")
+
 
 _LONGEST = 10
 """How many times longer than asked a check goes on until a call has returned."""

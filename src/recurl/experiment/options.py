@@ -111,11 +111,7 @@ def preset_settings(algorithm: str, name: str | None) -> dict[str, Any]:
         >>> preset_settings("rql", "swift")["exploration"]
         '0.1'
     """
-    import importlib
-
-    # The presets of a learner stand beside its settings.
-    module = importlib.import_module(learner_class(algorithm).settings_type.__module__)
-    chosen = module.PRESETS.get(name or DEFAULT_PRESET, {})
+    chosen = learner_class(algorithm).presets.get(name or DEFAULT_PRESET, {})
     return {key: value if _is_plain(value) else str(value) for key, value in chosen.items()}
 
 

@@ -14,10 +14,12 @@ from recurl.env.observation import View, exits_view
 from recurl.env.protocol import (
     NO_CALL,
     SILENT,
+    Counterfactual,
     announced_exits,
     exit_taken,
     finite_reward,
     known_event,
+    most_counterfactuals,
     not_announced,
 )
 from recurl.errors import LimitError, ProtocolError
@@ -86,6 +88,9 @@ class EnvEngine(StoreEngine):
         self._calls: list[tuple[list[int], Sequence[Any]]] = []
         self._length, self._return = 0, 0.0
         self._silent = False
+        # How wrappers show counterfactual steps, and the context of the latest call.
+        self._shown = exits_view(env) if most_counterfactuals(env) else None
+        self._nested: int | None = None
 
     @property
     def observation_space(self) -> spaces.Space[Any]:
@@ -123,6 +128,8 @@ class EnvEngine(StoreEngine):
                 reward = finite_reward(gain)
             self._length += 1
             self._return += reward
+            if "counterfactuals" in info:
+                self._learn_counterfactuals(info["counterfactuals"])
             if terminated:
                 self._act(0, EXITS, -1, reward)
                 self._finish(cut=False)
@@ -141,16 +148,50 @@ class EnvEngine(StoreEngine):
             if cut:
                 self._finish(cut=True)
 
+    def _learn_counterfactuals(self, others: Sequence[Counterfactual]) -> None:
+        """Learn from what the latest action would have done in other states."""
+        context = int(self.store.arrays["place"][k.CONTEXT])
+        if self._calls:
+            self._nested = context
+        for other in others:
+            at = context if self.flat else self._nested if other.nested else self.start
+            if at is not None:
+                self._learn_counterfactual(other, at)
+
+    def _learn_counterfactual(self, other: Counterfactual, context: int) -> None:
+        looks: Sequence[Any] = (other.observation, other.next_observation)
+        if self._shown is not None:
+            looks = self._shown(looks)
+        vertex = self.numbering.visit(looks[0], other.info.get("action_mask"))
+        landing = self.numbering.vertex(looks[1])
+        event = None if self.flat else known_event(other.next_info)
+        move, which = STEP, 0
+        if other.terminated:
+            move, which = EXITS, -1
+        elif event == "call":
+            move, which = CALLS, self._box(other.next_info)[0]
+        elif event == "return":
+            move, which = EXITS, exit_taken(other.next_info, self.store.count_exits(context))
+        action = self.numbering.actions[vertex].index(int(other.action))
+        reward = finite_reward(other.reward)
+        step = (context, vertex, action, move, which, landing, reward)
+        while not loop.env_counterfactual(self.store.header, *step):
+            self.store.grow()
+
     def _called(self, info: dict[str, Any]) -> int:
         """The box of a call, which is pending from now on."""
+        box, exits = self._box(info)
+        self._calls.append((self.numbering.box_vertices[box], exits))
+        return box
+
+    def _box(self, info: dict[str, Any]) -> tuple[int, Sequence[Any]]:
+        """The box of a call, and what its exits announce."""
         exits = info.get("exits")
         if type(exits) is not tuple or not exits:
             exits = announced_exits(info)
         if self.view is not None:
             exits = self.view(exits)
-        box = self.numbering.box(exits)
-        self._calls.append((self.numbering.box_vertices[box], exits))
-        return box
+        return self.numbering.box(exits), exits
 
     def _returned(self, info: dict[str, Any], vertex: int, observation: Any) -> int:
         """The exit by which the latest call returned."""
@@ -215,6 +256,7 @@ class EnvEngine(StoreEngine):
         """Take over what a checkpoint kept; the next step begins an episode."""
         self.numbering.restore(header)
         self.store.restore(arrays)
+        self._nested = None
         place = self.store.arrays["place"]
         place[[k.CONTEXT, k.HEIGHT, k.PAIR]] = 0
 

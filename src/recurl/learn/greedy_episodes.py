@@ -81,6 +81,64 @@ def _episode(
     return total, limit, True
 
 
+class TogetherPlayer(GreedyPlayer, Protocol):
+    """Who plays several episodes side by side."""
+
+    def greedy_together(
+        self, contexts: Sequence[Any], observations: Sequence[Any], masks: Sequence[Any]
+    ) -> list[int]:
+        """Actions of greatest value in several states."""
+
+
+def play_together(
+    player: TogetherPlayer,
+    envs: Sequence[gym.Env[Any, Any]],
+    seeds: Sequence[int],
+    limit: int,
+    gamma: float = 1.0,
+) -> tuple[Floats, np.ndarray, np.ndarray]:
+    """The same as `play`, with an episode at a time in each of several environments."""
+    view = None if player.flat else exits_view(envs[0])
+    waiting = list(enumerate(seeds))[::-1]
+    found = np.zeros((3, len(seeds)))
+    playing = [_Episode(player, env, *waiting.pop()) for env in envs]
+    while any(one.running for one in playing):
+        looks = [(one.stack.context, one.observation, one.info.get("action_mask"))
+                 for one in playing]  # fmt: skip
+        actions = player.greedy_together(*zip(*looks, strict=True))
+        for i, (one, action) in enumerate(zip(playing, actions, strict=True)):
+            if not one.running:
+                continue
+            one.step(action, limit, gamma, view)
+            if not one.running:
+                found[:, one.number] = one.total, one.length, one.cut
+                playing[i] = _Episode(player, one.env, *waiting.pop()) if waiting else one
+    return found[0], found[1].astype(int), found[2].astype(bool)
+
+
+class _Episode:
+    """An episode of `play_together`."""
+
+    def __init__(
+        self, player: GreedyPlayer, env: gym.Env[Any, Any], number: int, seed: int
+    ) -> None:
+        self.env, self.number, self.stack = env, number, CallStack(player)
+        self.observation, self.info = env.reset(seed=seed)
+        self.total, self.length, self.cut, self.running = 0.0, 0, False, True
+        self._weight = 1.0
+
+    def step(self, action: int, limit: int, gamma: float, view: View | None) -> None:
+        """Take an action; the episode ends with the run, or is cut at the limit."""
+        self.observation, reward, terminated, truncated, self.info = self.env.step(action)
+        self.total += self._weight * finite_reward(reward)
+        self._weight *= gamma
+        self.length += 1
+        self.running = not (terminated or truncated or self.length == limit)
+        self.cut = not terminated
+        if self.running:
+            self.stack.follow(self.observation, self.info, view)
+
+
 class CallStack:
     """Contexts of the calls that are pending and, last, of the one that runs.
 

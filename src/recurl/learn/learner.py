@@ -71,7 +71,7 @@ class Best:
         score: The test.
         episodes: Episodes of the test.
         limit: Steps after which an episode of it was cut.
-        content: The run as a checkpoint.
+        content: The run as a checkpoint; that of a deep learner without its replay buffer.
     """
 
     def __init__(
@@ -82,7 +82,10 @@ class Best:
 
     @cached_property
     def learner(self) -> Any:
-        """A learner that stands where the run stood, with its policy, predictions and tests."""
+        """A learner that stands where the run stood, with its policy, predictions and tests.
+
+        A deep one cannot learn on: the steps that it was learned from are not kept.
+        """
         owner = self._owner
         subject = owner.engine.env if owner.model is None else owner.model
         evaluation_env = getattr(owner.engine, "evaluation_env", None)
@@ -99,6 +102,8 @@ class Learner(ABC):
     flat: bool
     kind: str
     settings_type: type[Any]
+    presets: dict[str, dict[str, Any]]
+    """Settings by the names of presets."""
     make_settings: Callable[[str, dict[str, Any]], Any]
     """From a preset and what is given to settings."""
     chunk = 250_000
@@ -153,13 +158,17 @@ class Learner(ABC):
         progress_bar: bool = False,
         *,
         checkpoint: str | os.PathLike[str] | None = None,
+        budget: float | None = None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> Self:
         """Learn for a number of steps more.
 
-        Steps may be divided among calls in any way: the result is the same to the bit, as long as
-        no schedule is a fraction of the budget, or `set_budget` was called before. Ctrl-C ends the
-        run between two steps, and the learner can go on from there.
+        Schedules that are fractions of a budget are settled by the first call, for good: by its
+        ``budget``, or else by its steps. A run that was interrupted, or loaded from a checkpoint,
+        keeps them. So steps may be divided among calls in any way, and the result is the same to
+        the bit, if the first call names the budget of the whole run:
+        ``learn(a, budget=a + b).learn(b)`` is ``learn(a + b)``. Ctrl-C ends the run between two
+        steps, and the learner can go on from there.
 
         Args:
             total_timesteps: How many steps.
@@ -168,6 +177,7 @@ class Learner(ABC):
                 `recurl.loggers`; or a list of them. One that returns False ends the run.
             progress_bar: Show a bar with steps per second and the latest test.
             checkpoint: File to save the run to, as often as the callback is called and at the end.
+            budget: Steps of the whole run, where this is the first of several calls.
             stopping: Asked several times a second; True ends the run.
 
         Raises:
@@ -176,7 +186,7 @@ class Learner(ABC):
             LimitError: Memory is full, or values are not finite; likewise.
         """
         end, run = self.steps + int(total_timesteps), _Run(self, callback, checkpoint)
-        self.set_budget(end)
+        self.set_budget(end if budget is None else budget)
         progress = Progress(f"learning {self.subject}", end, "steps", shown=progress_bar)
         with deferred(), progress:
             try:
@@ -196,7 +206,7 @@ class Learner(ABC):
     def set_budget(self, steps: float) -> None:
         """Settle schedules that are fractions of a budget; those that are settled stay.
 
-        The first call of ``learn`` does this. Call it before, if ``learn`` is called in parts.
+        The first call of ``learn`` does this.
         """
         s = self.settings
         if FRACTION not in (s.exploration.code, s.learning_rate.code):
@@ -208,18 +218,22 @@ class Learner(ABC):
     def keep_best(self, score: Score) -> None:
         """Keep the run as it stands as the best, if a test is better than all before it."""
         if self.best is None or score.mean > self.best.score.mean:
-            s, content = self.settings, checkpoint_bytes(*self._content())
+            s, content = self.settings, checkpoint_bytes(*self._policy_content())
             self.best = Best(self, score, s.evaluate_episodes, s.test_limit, content)
 
     def _advance(self, steps: int) -> None:
         """Take some steps, and only as many as take a moment."""
         few, began = min(steps, self._slice), time.perf_counter()
-        self.engine.advance(few)
+        self._take(few, steps)
         took = time.perf_counter() - began
         if took < SLICE_SECONDS / 2 and few == self._slice:
             self._slice *= 2
         elif took > SLICE_SECONDS:
             self._slice = max(1, self._slice // 2)
+
+    def _take(self, steps: int, most: int) -> None:
+        """Take steps, and not more than a number of them."""
+        self.engine.advance(steps)
 
     def test(self, episodes: int | None = None) -> Score:
         """Run episodes of the greedy policy; nothing is learned, no training randomness is used."""
@@ -294,6 +308,10 @@ class Learner(ABC):
         }
         return header, {**self.engine.arrays(), "curve": self.curve.array}
 
+    def _policy_content(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """As much of it as the greedy policy needs."""
+        return self._content()
+
     def _whole_content(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """The same, with the best run so far."""
         header, arrays = self._content()
@@ -330,7 +348,7 @@ class Learner(ABC):
         header, arrays = read_checkpoint(path, cls.kind)
         with restoring(path):
             learner = cls.__new__(cls)
-            settings = msgspec.convert(header["settings"], cls.settings_type)
+            settings = _settings(path, header, cls.settings_type)
             learner._set_up(model_or_env, settings, evaluation_env)
             if header["subject"] != learner.engine.header_fields()["subject"]:
                 raise CheckpointError(f"{path}: the run was on {header['subject']}, not on this")
@@ -341,6 +359,17 @@ class Learner(ABC):
                 episodes, limit = map(int, kept["test"])
                 learner.best = Best(learner, score, episodes, limit, content.tobytes())
         return learner
+
+
+def _settings(path: Any, header: dict[str, Any], kind: type[Any]) -> Any:
+    """The settings of a checkpoint, which may be those of another version."""
+    try:
+        return msgspec.convert(header["settings"], kind)
+    except msgspec.ValidationError as error:
+        raise CheckpointError(
+            f"{path} was written by recurl {header.get('version')}, whose settings this version "
+            f"does not read ({error}): learn again, or load it with that version"
+        ) from None
 
 
 def _unpickled(kind: type[Learner], data: bytes, subject: Any) -> Learner:

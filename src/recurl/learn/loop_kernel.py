@@ -142,7 +142,7 @@ def learn_steps(h: np.ndarray, steps: int) -> int:
             height += 1
             reason = ROOM if height == len(stack) else reason
             box = box if flat else np.int64(outcome.box)
-        entered = learn_from(h, home, row + action, box, landing, target, step)
+        entered = learn_from(h, home, row + action, box, landing, target, step, True)
         vertex = landing
         if box >= 0:
             if entered == DIVERGED:
@@ -186,7 +186,7 @@ def _learn(h: np.ndarray, vertex: int, move: int, which: int, reward: float) -> 
         target, box = reward + numbers[GAMMA] * worth, np.int64(LEFT)
         place[HEIGHT] = height - 1
         place[CONTEXT] = np.int64(stack[height - 1].context)
-    entered = learn_from(h, context, place[PAIR], box, vertex, target, place[STEPS])
+    entered = learn_from(h, context, place[PAIR], box, vertex, target, place[STEPS], True)
     if box >= 0:
         if entered == DIVERGED:
             return NOT_A_NUMBER
@@ -228,6 +228,46 @@ def env_step(h: np.ndarray, vertex: int, move: int, which: int, reward: float) -
     action = choose(h, row, np.int64(vertex_records(h, VERTICES)[vertex].count), place[STEPS])
     place[VERTEX], place[PAIR] = vertex, row + action
     return action
+
+
+@compiled
+def env_counterfactual(
+    h: np.ndarray,
+    context: int,
+    vertex: int,
+    action: int,
+    move: int,
+    which: int,
+    landing: int,
+    reward: float,
+) -> bool:
+    """Learn from a step that an environment says would have been made in another state.
+
+    Args:
+        h: The header of a store.
+        context: Context in which the action would have been taken.
+        vertex: Vertex of the other state.
+        action: The action, counted among those of the vertex.
+        move: STEP, CALLS or EXITS.
+        which: The box of a call; the index of an exit, or -1 if the whole run would have ended.
+        landing: Vertex that the step would have led to.
+        reward: Its reward.
+
+    Returns:
+        Whether there was room; if not, nothing has changed.
+    """
+    if not has_room(h):
+        return False
+    pair, box, target = make_row(h, context, vertex) + action, np.int64(STEPPED), reward
+    if move == EXITS:
+        box = np.int64(LEFT)
+        if which >= 0:
+            worth = floats(h, VALUES)[longs(h, VALUE_START)[context] + which]
+            target += floats(h, NUMBERS)[GAMMA] * worth
+    elif move == CALLS:
+        box = np.int64(which)
+    learn_from(h, context, pair, box, landing, target, longs(h, PLACE)[STEPS], False)
+    return True
 
 
 @compiled

@@ -123,7 +123,7 @@ class Predictor:
         return action, contexts if vertex < 0 else Position(contexts, (vertex, action))
 
     def _choose(self, context: Any, observation: Any, mask: Any, deterministic: bool) -> int:
-        rate = self._learner.settings.exploration
+        rate = self._learner.settings.exploration.without_budget
         if not deterministic and self._random.random() < rate(self._learner.steps):
             legal = self._engine.legal(observation, mask)
             return int(legal[int(self._random.integers(len(legal)))])

@@ -190,7 +190,14 @@ def entered_greedily(h: np.ndarray, context: int, box: int, entry: int) -> int:
 
 @inner
 def learn_from(
-    h: np.ndarray, context: int, pair: int, box: int, landing: int, reward: float, step: int
+    h: np.ndarray,
+    context: int,
+    pair: int,
+    box: int,
+    landing: int,
+    reward: float,
+    step: int,
+    taken: bool,
 ) -> int:
     """Learn from a step, and again from steps drawn from the log, with the Q-values of today.
 
@@ -202,6 +209,8 @@ def learn_from(
         landing: Vertex that the step led to.
         reward: Reward of the step.
         step: Steps of the run so far.
+        taken: Whether the run took the step. A call that it did not take makes no context: where
+            that of the callee is not known, nothing is learned.
 
     Returns:
         The context of a call, made if it is new; else the context given; DIVERGED if exit values
@@ -223,7 +232,7 @@ def learn_from(
             off = exit_values(h, context, box)
             kind = np.int64(box_records(h, BOXES)[box].kind)
             callee = find(h, kind)
-            if repeat == 0:
+            if repeat == 0 and taken:
                 if np.isnan(off):
                     return DIVERGED
                 if callee < 0:

@@ -55,6 +55,8 @@ class Schedule(NamedTuple):
     def __str__(self) -> str:
         if self.code == CONSTANT:
             return f"{self.first:g}"
+        if self.code == FRACTION:
+            return repr(self)
         numbers = ", ".join(f"{x:g}" for x in self[1:])
         return f"{_NAMES[self.code]}({numbers})"
 
@@ -85,6 +87,16 @@ class Schedule(NamedTuple):
         return linear(self.first, self.last, max(1.0, self.scale * budget))
 
     @property
+    def without_budget(self) -> Schedule:
+        """The schedule of a run whose budget is not known: the last value, if it is a fraction.
+
+        Example:
+            >>> linear(0.3, 0.1, fraction=0.5).without_budget
+            constant(0.1)
+        """
+        return constant(self.last) if self.code == FRACTION else self
+
+    @property
     def robbins_monro(self) -> bool:
         """Whether it satisfies the conditions of Robbins and Monro as a step size."""
         return self.code == POWER and 0.5 < self.omega <= 1.0 and self.last == 0.0
@@ -109,7 +121,8 @@ def linear(
         first: Value at the beginning.
         last: Value at the end.
         steps: How many steps it takes.
-        fraction: Or which part of the budget: of the steps asked of the first call of ``learn``.
+        fraction: Or which part of the budget: of the steps asked of the first call of ``learn``, or
+            of its argument ``budget``.
 
     Example:
         >>> linear(1, 0.1, 30_000)(15_000)

@@ -164,6 +164,12 @@ class ContextStore:
         begin = self.arrays["value_start"][context]
         return self.arrays["values"][begin : begin + self.arrays["n_exits"][self.kind[context]]]
 
+    def count_exits(self, context: int) -> int:
+        """Exits that a context has; the first one of an environment has any number."""
+        if self.hashed and context == 0:
+            return len(self.arrays["vector"])
+        return int(self.arrays["n_exits"][self.kind[context]])
+
     def find(self, kind: int, exit_values: Floats) -> int:
         """Context of exit values, which are normalised; -1 if it was never met."""
         return self._context(kind, exit_values, make=False)
@@ -180,7 +186,7 @@ class ContextStore:
 
     def set_rates(self, settings: Settings) -> None:
         """Take over the step size and the exploration rate."""
-        rates = [*settings.learning_rate, *settings.exploration]
+        rates = _rates(settings)
         self.arrays["numbers"][: len(rates)] = rates
 
     # Growth
@@ -489,9 +495,14 @@ class ContextStore:
         return len(np.unique(keys + np.e * self.kind))
 
 
+def _rates(settings: Settings) -> list[float]:
+    """The numbers of the step size and of the exploration rate."""
+    return [*settings.learning_rate.without_budget, *settings.exploration.without_budget]
+
+
 def _numbers(settings: Settings, flat: bool) -> Floats:
     s = settings
-    numbers = [*s.learning_rate, *s.exploration, s.quantum, s.grain, s.initial_value, s.replay]
+    numbers = [*_rates(s), s.quantum, s.grain, s.initial_value, s.replay]
     held: Floats = np.array([*numbers, s.inherit, flat, s.gamma, s.episode_limit or -1], np.float64)
     return held
 

@@ -11,7 +11,13 @@ from recurl.learn.engine import ModelEngine
 from recurl.learn.env_engine import EnvEngine
 from recurl.learn.learner import Learner, subject_of
 from recurl.learn.schedules import Schedule
-from recurl.learn.settings import DEFAULT_PRESET, Settings, make_settings, with_defaults
+from recurl.learn.settings import (
+    DEFAULT_PRESET,
+    PRESETS,
+    Settings,
+    make_settings,
+    with_defaults,
+)
 from recurl.model.rmdp import RMDP
 
 if TYPE_CHECKING:
@@ -26,6 +32,7 @@ class TabularLearner(Learner):
     """The common part of both tabular learners; see `RecursiveQLearning`."""
 
     settings_type = Settings
+    presets = PRESETS
     make_settings = staticmethod(make_settings)
 
     @with_defaults(make_settings(DEFAULT_PRESET, {}))

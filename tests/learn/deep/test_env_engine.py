@@ -13,6 +13,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
 from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach
+from tests.learn.machine_line import machine_line
 
 import recurl
 from recurl.errors import LimitError, ProtocolError
@@ -369,3 +370,39 @@ def test_pictures_are_learned_from_and_stored_as_bytes() -> None:
     learner.learn(600)
     assert learner.engine.agent.buffer.shown.dtype == np.uint8
     assert learner.test(100).mean > 0.95
+
+
+@pytest.mark.parametrize("kind", [DQN, DeepRecursiveQLearning])
+def test_counterfactual_steps_are_stored_beside_the_steps_of_the_run(kind: Any) -> None:
+    env = machine_line(counterfactual=True)
+    most = env.counterfactuals
+    told: list[tuple[float, ...]] = []
+    step = env.step
+
+    def watched(action: Any) -> Any:
+        result = step(action)
+        told.append((result[1], *(one.reward for one in result[4].get("counterfactuals", ()))))
+        return result
+
+    env.step = watched
+    given = {**TINY, "max_exits": 13, "warm_up": 100}
+    learner = kind(env, **given, episode_limit=20).learn(40)
+    engine = learner.engine
+    rows = 1 + most
+    rewards = np.asarray(engine.stored.reward)[: 40 * rows].reshape(40, rows)
+    for found, wanted in zip(rewards, told, strict=True):
+        if kind is DQN:
+            assert found[: len(wanted)].tolist() == pytest.approx(wanted)
+        # Rows of counterfactual steps that do not exist repeat the step itself.
+        assert set(found[len(wanted) :].tolist()) <= {float(wanted[0])}
+    calls = np.asarray(engine.stored.move)[: 40 * rows].reshape(40, rows)[:, 1:] == CALLS
+    assert calls.any() == (kind is DeepRecursiveQLearning)
+
+
+def test_lanes_of_a_vector_environment_store_their_own_counterfactual_steps() -> None:
+    envs = gym.vector.SyncVectorEnv([lambda: machine_line(counterfactual=True)] * 2)
+    learner = DQN(envs, **{**TINY, "warm_up": 100}).learn(20)
+    rows = 1 + machine_line(counterfactual=True).counterfactuals
+    stored = np.asarray(learner.engine.stored.reward)
+    assert np.count_nonzero(stored[: 20 * rows]) == 20 * rows
+    assert not stored[20 * rows :].any()

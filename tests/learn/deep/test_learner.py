@@ -141,3 +141,49 @@ def test_the_best_policy_is_kept_and_rates_may_be_fractions(subject: str, tmp_pa
     loaded = DeepRecursiveQLearning.load(tmp_path / "run.ckpt", learner.model or env)
     assert loaded.best is not None
     assert loaded.best.learner.steps == kept.steps
+
+
+def test_the_best_policy_is_kept_without_the_replay_buffer(tmp_path: Path) -> None:
+    given = {**TINY, "buffer": 5_000}
+    learner = DQN(gym.make("CartPole-v1"), **given).learn(60)
+    best = learner.best
+    assert best is not None
+    learner.save(tmp_path / "run.ckpt")
+    assert len(best.content) < 20_000 < (tmp_path / "run.ckpt").stat().st_size
+    with pytest.raises(ValueError, match="without the steps that it was learned from"):
+        best.learner.learn(1)
+    assert learner.learn(1).steps == 61
+
+
+def test_a_vector_environment_takes_as_many_steps_as_asked_for_and_is_tested_on_time() -> None:
+    envs = gym.make_vec("CartPole-v1", num_envs=3, vectorization_mode="sync")
+    learner = DQN(envs, **TINY, evaluate_episodes=2, n_step=3).learn(100)
+    assert learner.steps == 100
+    assert learner.curve.steps.tolist() == [50, 100]
+
+
+def test_a_checkpoint_of_a_version_with_other_arrays_says_so(tmp_path: Path) -> None:
+    from recurl.learn.checkpoint import read_checkpoint, write_checkpoint
+
+    path = tmp_path / "run.ckpt"
+    DQN(recurl.zoo.cloud(), **TINY).learn(10).save(path)
+    header, arrays = read_checkpoint(path, "DQN")
+    header["version"] = "0.0.1"
+    some = {name: array for name, array in arrays.items() if "sums" not in name}
+    write_checkpoint(path, header, some)
+    with pytest.raises(CheckpointError, match=r"written by recurl 0\.0\.1, whose deep .* learn"):
+        DQN.load(path, recurl.zoo.cloud())
+    header["settings"]["momentum"] = 1
+    write_checkpoint(path, header, arrays)
+    with pytest.raises(CheckpointError, match=r"recurl 0\.0\.1, whose settings .*momentum"):
+        DQN.load(path, recurl.zoo.cloud())
+
+
+def test_dqn_has_defaults_of_its_own() -> None:
+    import inspect
+
+    defaults = {kind: inspect.signature(kind).parameters for kind in (DQN, DeepRecursiveQLearning)}
+    assert defaults[DQN]["n_step"].default == 5
+    assert defaults[DeepRecursiveQLearning]["n_step"].default == 1
+    assert DQN(recurl.zoo.cloud()).settings.double
+    assert DQN(recurl.zoo.cloud(), preset="paper").settings.n_step == 1

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recurl.errors import LimitError
+from recurl.errors import CheckpointError, LimitError
 from recurl.learn.deep.loop import Agent, Program
 from recurl.learn.deep.replay import Transition, steps_of
 from recurl.learn.deep.settings import DeepSettings
@@ -27,6 +27,8 @@ class DeepEngine:
     program: Program
     agent: Agent
     flat: bool
+    without_buffer = False
+    """Whether this is a policy that was kept without the steps that it was learned from."""
 
     @property
     def loss(self) -> float:
@@ -51,6 +53,25 @@ class DeepEngine:
     def set_rates(self, settings: DeepSettings) -> None:
         """Take schedules that are settled now; before the first step."""
         self.settings, self.program = settings, self.program._replace(plan=settings.plan)
+
+    def restored(self, like: Tree, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Tree:
+        """A tree like the one given with the numbers of a checkpoint; its buffer may be left out.
+
+        Raises:
+            CheckpointError: The checkpoint was written by a version that kept other arrays.
+            ValueError: An array has another shape or type than it had, or is not finite.
+        """
+        own = as_arrays(like)
+        self.without_buffer = bool(header.get("without_buffer"))
+        if self.without_buffer:
+            arrays = {**{name: own[name] for name in own if is_stored(name)}, **arrays}
+        if missing := own.keys() - arrays.keys():
+            raise CheckpointError(
+                f"the run was written by recurl {header.get('version')}, whose deep learners kept "
+                f"other arrays (there is no {min(missing)}): learn again, or load it with that "
+                "version"
+            )
+        return from_arrays(like, arrays)
 
 
 def mean_return(ended: int, total: float) -> float:
@@ -83,6 +104,16 @@ def as_arrays(tree: Any) -> dict[str, np.ndarray]:
         {'a.0': array([0., 0.], dtype=float32), 'a.1': array(3, dtype=int32)}
     """
     return {_name(path): np.asarray(leaf) for path, leaf in _leaves(tree)}
+
+
+def is_stored(name: str) -> bool:
+    """Whether an array of a checkpoint is part of the replay buffer.
+
+    Example:
+        >>> is_stored("buffer.shown"), is_stored("learned.online.layers.0.weights")
+        (True, False)
+    """
+    return "buffer" in name.split(".")
 
 
 def from_arrays(like: Tree, arrays: dict[str, np.ndarray]) -> Tree:

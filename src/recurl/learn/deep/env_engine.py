@@ -21,10 +21,13 @@ from recurl.env.observation import exits_view
 from recurl.env.protocol import (
     NO_CALL,
     SILENT,
+    Counterfactual,
     announced_exits,
     exit_taken,
     finite_observation,
+    finite_reward,
     known_event,
+    most_counterfactuals,
     not_announced,
 )
 from recurl.errors import ProtocolError
@@ -35,7 +38,6 @@ from recurl.learn.deep.engine import (
     as_arrays,
     check_actions,
     check_loss,
-    from_arrays,
     mean_return,
 )
 from recurl.learn.deep.lanes import Look, Moment, lanes_of
@@ -53,7 +55,7 @@ from recurl.learn.deep.network import Shape
 from recurl.learn.deep.replay import Part, Record, cut, width
 from recurl.learn.deep.rule import Learned, greedy, health, predict
 from recurl.learn.deep.settings import DeepSettings
-from recurl.learn.greedy_episodes import another, play
+from recurl.learn.greedy_episodes import another, play_together
 from recurl.model.tables import CALLS, EXITS, STEP
 
 if TYPE_CHECKING:
@@ -84,6 +86,9 @@ class Seen(NamedTuple):
     ends: Any
     next_mask: Any
 
+
+SIDE_BY_SIDE = 16
+"""Episodes of a test that are played together, in environments of their own."""
 
 SHOWN = 4
 """How many fields of `Seen` show something."""
@@ -162,17 +167,24 @@ def first_actions(
     return choose(program, agent, observations, values, mask, step_draws(agent, len(mask))[:2])
 
 
+def _as_step(seen: Seen) -> Step:
+    return Step(**{name: getattr(seen, name) for name in Step._fields})
+
+
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def take_in(program: Program, agent: Agent, sheets: Sheets) -> tuple[Agent, jax.Array]:
-    """Store what was seen, learn, and choose the next actions.
+def take_in(
+    program: Program, agent: Agent, sheets: Sheets, others: Sheets | None = None
+) -> tuple[Agent, jax.Array]:
+    """Store what was seen, and counterfactual steps, learn, and choose the next actions.
 
     Returns:
         The agent, and what the host needs of each lane: the next action, the loss, and the exit
         values in which it goes on.
     """
     seen = read(program.shape, sheets)
-    step = Step(**{name: getattr(seen, name) for name in Step._fields})
-    agent, after = learn_from(program, ObservationView(program.shape), agent, step)
+    more = None if others is None else _as_step(read(program.shape, others))
+    view = ObservationView(program.shape)
+    agent, after = learn_from(program, view, agent, _as_step(seen), more)
     values = jnp.where(seen.ends[:, None], 0.0, after)
     draws = step_draws(agent, len(seen.ends))[:2]
     actions = choose(program, agent, seen.next, values, seen.next_mask, draws)
@@ -196,6 +208,7 @@ class DeepEnvEngine(DeepEngine):
         self.env, self.settings, self.flat = env, settings, flat
         self.view: ExitsView | None = None if flat else exits_view(env)
         self.evaluation_env = evaluation_env
+        self._test_envs: list[Any] = []
         self.lanes = lanes_of(env, settings.episode_limit)
         if not isinstance(self.lanes.action_space, spaces.Discrete):
             raise ProtocolError(f"Q-values need Discrete actions, not {self.lanes.action_space}")
@@ -204,7 +217,10 @@ class DeepEnvEngine(DeepEngine):
         exits = 0 if flat else settings.max_exits or known_exits(env) or 1
         self.shape = shape = Shape(observation, exits, int(self.lanes.action_space.n))
         ports = exits * shape.features if settings.refresh else 0
-        record = Record(shape.features, ports, dtype, exits, shape.actions)
+        self._most = most_counterfactuals(env)
+        record = Record(shape.features, ports, dtype, exits, shape.actions, 1 + self._most)
+        # How wrappers show the observations of counterfactual steps.
+        self._shown = exits_view(env) if self._most else None
         self.program = Program(settings.plan, shape, record)
         self.agent = _new_agent(self.program, jnp.uint32(settings.seed), self.lanes.count)
         # Masks that leave actions out, by observation: calls announce exits without them.
@@ -212,7 +228,7 @@ class DeepEnvEngine(DeepEngine):
         self.episodes = self.cut = self.overflowed = 0
         self._ended, self._returns = 0, 0.0
         # What the device knows too, kept here because asking it takes time.
-        self._count, self._loss = 0, 0.0
+        self._count, self._loss, self._end = 0, 0.0, math.inf
         self._seen: Seen | None = None
         self._silent = not flat
 
@@ -231,8 +247,13 @@ class DeepEnvEngine(DeepEngine):
         """Loss of the latest update."""
         return self._loss
 
-    def advance(self, steps: int) -> None:
+    def advance(self, steps: int, most: int | None = None) -> None:
         """Take steps, learning; with several lanes, up to one less than their number more.
+
+        Args:
+            steps: How many steps.
+            most: How many at most: steps that lanes take beyond them are not learned from, and do
+                not count.
 
         Raises:
             LimitError: The loss is not finite; what is learned stays as it was before.
@@ -240,6 +261,7 @@ class DeepEnvEngine(DeepEngine):
         """
         good = jax.tree.map(jnp.copy, self.agent)
         end = self.steps + steps
+        self._end = math.inf if most is None else self.steps + most
         try:
             self._take_steps(end)
         except ProtocolError as error:
@@ -281,6 +303,9 @@ class DeepEnvEngine(DeepEngine):
         # Two in turn: what the lanes go on from is read while the next one is written.
         dtype = self.program.record.dtype
         self._sheets = [blank(self.shape, n, dtype), blank(self.shape, n, dtype)]
+        self._others = blank(self.shape, n * self._most, dtype) if self._most else None
+        # The exit values of the latest call in each lane.
+        self._nested: list[np.ndarray | None] = [None] * n
         self._seen = self._sheets[0][1]
         for i, look in enumerate(looks):
             self._look(i, look)
@@ -294,17 +319,25 @@ class DeepEnvEngine(DeepEngine):
         assert old is not None
         self._sheets.reverse()
         sheets, self._seen = self._sheets[0]
-        for sheet in sheets:
+        others = None if self._others is None else self._others[0]
+        for sheet in (*sheets, *(others or ())):
             sheet[:] = 0
         self._seen.here[:], self._seen.values[:] = old.next, self._values
         self._seen.action[:] = self._actions
         for i, moment in enumerate(self.lanes.step(self._actions + self._first_number)):
             self._note(i, moment)
-        self.agent, told = take_in(self.program, self.agent, sheets)
+        for lane in np.flatnonzero(self._seen.real)[self._room :]:
+            self._seen.real[lane] = False
+        self.agent, told = take_in(self.program, self.agent, sheets, others)
         numbers = np.asarray(told)
         self._count += int(np.count_nonzero(self._seen.real))
         self._actions, self._values = numbers[:, 0].astype(np.int32), numbers[:, 2:]
         self._loss = float(numbers[0, 1])
+
+    @property
+    def _room(self) -> int:
+        """How many lanes may take a step that counts."""
+        return int(min(self.lanes.count, self._end - self._count))
 
     def _note(self, lane: int, moment: Moment) -> None:
         s = self._seen
@@ -314,6 +347,8 @@ class DeepEnvEngine(DeepEngine):
             s.reward[lane] = moment.reward
             s.there[lane] = row = self._row(moment.observation)
             s.mask[lane] = self._mask(row, moment.info)
+            if self._others is not None:
+                self._note_counterfactuals(lane, moment.info.get("counterfactuals", ()))
             self._note_move(lane, moment)
             self._gains[lane] += moment.reward
         if moment.terminated or moment.truncated:
@@ -346,6 +381,39 @@ class DeepEnvEngine(DeepEngine):
                 raise not_announced(exit, ports[exit], moment.observation)
             s.move[lane], s.popped[lane] = EXITS, values
             s.worth[lane] = s.values[lane, exit]
+
+    def _note_counterfactuals(self, lane: int, others: Sequence[Counterfactual]) -> None:
+        """Note what the latest action would have done in other states."""
+        assert self._seen is not None
+        if self._stacks[lane]:
+            self._nested[lane] = self._seen.values[lane].copy()
+        for i, other in enumerate(others):
+            values = self._nested[lane] if other.nested else np.zeros(self.shape.exits)
+            if self.flat or values is not None:
+                self._note_counterfactual(lane * self._most + i, other, values)
+
+    def _note_counterfactual(self, row: int, other: Counterfactual, values: Any) -> None:
+        assert self._others is not None
+        s = self._others[1]
+        looks: Sequence[Any] = (other.observation, other.next_observation)
+        if self._shown is not None:
+            looks = self._shown(looks)
+        s.here[row], s.there[row] = map(self._row, looks)
+        self._mask(s.here[row], other.info)
+        s.mask[row] = self._mask(s.there[row], other.next_info)
+        s.action[row] = int(other.action) - self._first_number
+        s.reward[row], s.real[row] = finite_reward(other.reward), True
+        s.move[row] = EXITS if other.terminated else STEP
+        if self.flat:
+            return
+        s.values[row] = values
+        event = known_event(other.next_info)
+        if event == "call":
+            exits = announced_exits(other.next_info, self.view)
+            s.move[row], (s.ports[row], s.ports_mask[row]) = CALLS, self._ports(exits)
+        elif event == "return":
+            exit = exit_taken(other.next_info, self.shape.exits)
+            s.move[row], s.worth[row] = EXITS, values[exit]
 
     def _row(self, observation: Any) -> np.ndarray:
         """An observation as the network sees it."""
@@ -404,11 +472,13 @@ class DeepEnvEngine(DeepEngine):
         return mean
 
     def test(self, episodes: int, limit: int, stream: int) -> tuple[Floats, np.ndarray, np.ndarray]:
-        """Returns, lengths and cuts of greedy episodes in the environment for tests."""
-        if self.evaluation_env is None:
-            self.evaluation_env = another(self.env)
+        """Returns, lengths and cuts of greedy episodes in environments for tests."""
+        count = min(episodes, SIDE_BY_SIDE)
+        if self.evaluation_env is None and len(self._test_envs) < count:
+            self._test_envs += [another(self.env) for _ in range(count - len(self._test_envs))]
+        envs = self._test_envs[:count] if self.evaluation_env is None else [self.evaluation_env]
         seeds = np.random.default_rng([self.settings.seed, stream]).integers(2**31, size=episodes)
-        return play(self, self.evaluation_env, seeds.tolist(), limit, self.settings.gamma)
+        return play_together(self, envs, seeds.tolist(), limit, self.settings.gamma)
 
     def enter(self, context: Vector, exits: Sequence[Any], observation: Any) -> Vector:
         """Context that a greedy run enters by a call."""
@@ -423,6 +493,18 @@ class DeepEnvEngine(DeepEngine):
         legal = np.ones(self.shape.actions, bool) if mask is None else np.asarray(mask, bool)
         found = policy_action(self.program, self.agent.learned, row, values, legal)
         return int(found) + self._first_number
+
+    def greedy_together(
+        self, contexts: Sequence[Vector], observations: Sequence[Any], masks: Sequence[Any]
+    ) -> list[int]:
+        """Actions of greatest value in several states."""
+        rows = np.stack([self._encode(observation) for observation in observations])
+        values = np.asarray(contexts, np.float32).reshape(len(rows), self.shape.exits)
+        legal = np.ones((len(rows), self.shape.actions), bool)
+        for i, mask in enumerate(masks):
+            legal[i] = True if mask is None else mask
+        found = policy_action(self.program, self.agent.learned, rows, values, legal)
+        return [self._first_number + number for number in np.asarray(found).tolist()]
 
     def legal(self, observation: Any, mask: np.ndarray | None) -> list[int]:
         """Actions that exist."""
@@ -441,7 +523,7 @@ class DeepEnvEngine(DeepEngine):
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take over what a checkpoint kept; the next step begins episodes."""
-        before, self.agent = self.agent, from_arrays(self.agent, arrays)
+        before, self.agent = self.agent, self.restored(self.agent, header, arrays)
         try:
             check_actions(self.stored, self.shape.actions)
             if int(self.agent.step) < 0:
@@ -457,7 +539,7 @@ class DeepEnvEngine(DeepEngine):
 def policy_action(
     program: Program, learned: Learned, observation: jax.Array, values: jax.Array, mask: jax.Array
 ) -> jax.Array:
-    """Greedy action of a single state, by the weights of the policy."""
+    """Greedy actions of a state, or of several, by the weights of the policy."""
     plan, shape, _ = program
     return greedy(predict(plan, shape, learned, learned.policy, observation, values), mask)
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from recurl.learn.curve import Curve
+from recurl.learn.deep.engine import is_stored
 from recurl.learn.deep.env_engine import DeepEnvEngine
 from recurl.learn.deep.model_engine import DeepModelEngine
-from recurl.learn.deep.settings import DeepSettings, Scale, make_deep_settings
+from recurl.learn.deep.settings import (
+    FLAT_PRESETS,
+    PRESETS,
+    DeepSettings,
+    Scale,
+    make_deep_settings,
+    make_flat_settings,
+)
 from recurl.learn.learner import Learner, subject_of
 from recurl.learn.schedules import Schedule
 from recurl.learn.settings import DEFAULT_PRESET, with_defaults
@@ -24,6 +34,7 @@ class DeepLearner(Learner):
     """The common part of both deep learners; see `DeepRecursiveQLearning`."""
 
     settings_type = DeepSettings
+    presets = PRESETS
     make_settings = staticmethod(make_deep_settings)
     chunk = 1_000
 
@@ -67,7 +78,7 @@ class DeepLearner(Learner):
             for name, value in locals().items()
             if name in DeepSettings.__struct_fields__
         }
-        self._set_up(model_or_env, make_deep_settings(preset, given), evaluation_env)
+        self._set_up(model_or_env, type(self).make_settings(preset, given), evaluation_env)
 
     def _set_up(
         self, model_or_env: Any, settings: DeepSettings, evaluation_env: Any = None
@@ -79,6 +90,22 @@ class DeepLearner(Learner):
             self.engine = DeepModelEngine(subject, settings, self.flat)
         else:
             self.engine = DeepEnvEngine(subject, settings, self.flat, evaluation_env=evaluation_env)
+
+    def _take(self, steps: int, most: int) -> None:
+        if self.engine.without_buffer:
+            raise ValueError(
+                "this learner keeps the policy of a test without the steps that it was learned "
+                "from: go on with the run itself, or with a checkpoint of it"
+            )
+        if isinstance(self.engine, DeepEnvEngine):
+            self.engine.advance(steps, most)
+        else:
+            self.engine.advance(steps)
+
+    def _policy_content(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        header, arrays = self._content()
+        kept = {name: array for name, array in arrays.items() if not is_stored(name)}
+        return {**header, "without_buffer": True}, kept
 
     def policy(self, max_contexts: int = 10_000) -> Policy:
         """The greedy policy as a table: the contexts that it meets, and what it does in each.
@@ -155,7 +182,8 @@ class DQN(DeepLearner):
 
     The same code without exit values: the network sees the state alone, and every step but the last
     of a run has the target ``r + gamma max Q-(s', .)``. It takes the arguments of
-    `DeepRecursiveQLearning`.
+    `DeepRecursiveQLearning`. Its preset ``"swift"`` differs: five steps are summed before a target
+    looks ahead, targets are double, and an update of a larger batch follows every fourth step.
 
     Example:
         >>> import recurl
@@ -165,3 +193,6 @@ class DQN(DeepLearner):
 
     flat = True
     kind = "DQN"
+    presets = FLAT_PRESETS
+    make_settings = staticmethod(make_flat_settings)
+    __init__ = with_defaults(make_flat_settings(DEFAULT_PRESET, {}))(DeepLearner.__init__)

@@ -18,6 +18,7 @@ from recurl.learn.deep.replay import (
     Record,
     Transition,
     chains,
+    choose_rows,
     link,
     new_buffer,
     places,
@@ -199,15 +200,42 @@ def enter(
     return exit_values(plan, hopes, there)
 
 
-def learn_from(program: Program, view: View, agent: Agent, step: Step) -> tuple[Agent, jax.Array]:
+def learn_from(
+    program: Program, view: View, agent: Agent, step: Step, others: Step | None = None
+) -> tuple[Agent, jax.Array]:
     """Store a step of every lane, and learn as often as there were steps.
+
+    Args:
+        program: What the loop is compiled for.
+        view: How the network sees what is stored.
+        agent: Everything that learning depends on.
+        step: The steps.
+        others: Counterfactual steps, ``record.per_step - 1`` for each lane; ``real`` says which
+            exist.
 
     Returns:
         The agent, and the exit values in which each lane goes on; they do not count where a lane
         begins an episode.
     """
-    plan, _, record = program
-    entered, least = _entered(program, view, agent.learned, step)
+    plan = program.plan
+    rows, after = _rows(program, view, agent.learned, step)
+    number = agent.step + jnp.cumsum(step.real, dtype=jnp.int32) - step.real
+    if others is not None:
+        more = _rows(program, view, agent.learned, others)[0]
+        agent = _counterfactuals_stored(program, agent, (rows, more), step, others.real, number)
+    agent = _stored(program, agent, rows, step, number)
+    agent = agent._replace(
+        learned=measured(plan, agent.learned, step.reward, step.real),
+        sums=summed(agent.sums, step.reward, step.real, step.ends),
+    )
+    return _updated(program, view, agent, step.real, number), after
+
+
+def _rows(
+    program: Program, view: View, learned: Learned, step: Step
+) -> tuple[Transition, jax.Array]:
+    """Steps as they are stored, and the exit values in which runs go on after them."""
+    entered, least = _entered(program, view, learned, step)
     calls, exits = (step.move == CALLS)[:, None], (step.move == EXITS)[:, None]
     after = jnp.where(calls, entered, jnp.where(exits, step.popped, step.values))
     other = jnp.where(step.move == EXITS, step.worth, least)
@@ -216,16 +244,10 @@ def learn_from(program: Program, view: View, agent: Agent, step: Step) -> tuple[
         step.here, step.there, step.ports, step.values, step.action, step.reward, step.move, other,
         after, step.mask, step.ports_mask, none,
     )  # fmt: skip
-    if not record.ports:
+    if not program.record.ports:
         empty = jnp.zeros((len(step.action), 0))
         rows = rows._replace(ports=empty, ports_mask=empty)
-    number = agent.step + jnp.cumsum(step.real, dtype=jnp.int32) - step.real
-    agent = _stored(program, agent, rows, step, number)
-    agent = agent._replace(
-        learned=measured(plan, agent.learned, step.reward, step.real),
-        sums=summed(agent.sums, step.reward, step.real, step.ends),
-    )
-    return _updated(program, view, agent, step.real, number), after
+    return rows, after
 
 
 def _entered(
@@ -248,14 +270,36 @@ def _stored(
 ) -> Agent:
     """The agent with the steps of all lanes stored."""
     size = program.plan.buffer
-    where = number % size
+    where = (number * program.record.per_step) % size
     buffer = store(program.record, agent.buffer, jnp.where(step.real, where, size), rows)
     last = agent.last
     if program.plan.n_step > 1:
         buffer = link(buffer, jnp.where(step.real, last, -1), where)
-        last = jnp.where(step.ends, -1, jnp.where(step.real, where, last))
+        last = jnp.where(step.ends | ~step.real, -1, where)
     total = agent.step + step.real.sum(dtype=jnp.int32)
     return agent._replace(step=total, buffer=buffer, last=last)
+
+
+def _counterfactuals_stored(
+    program: Program,
+    agent: Agent,
+    rows: tuple[Transition, Transition],
+    step: Step,
+    exist: jax.Array,
+    number: jax.Array,
+) -> Agent:
+    """The agent with the counterfactual steps of all lanes stored.
+
+    Every step takes as many rows: where a counterfactual step does not exist, the step of the lane
+    is stored again.
+    """
+    record, size = program.record, program.plan.buffer
+    count = record.per_step - 1
+    where = (number[:, None] * record.per_step + 1 + jnp.arange(count)) % size
+    where = jnp.where(step.real[:, None], where, size).reshape(-1)
+    again = jax.tree.map(lambda x: jnp.repeat(x, count, axis=0), rows[0])
+    chosen = jax.tree.map(partial(choose_rows, exist), rows[1], again)
+    return agent._replace(buffer=store(record, agent.buffer, where, chosen))
 
 
 def _updated(
@@ -284,7 +328,7 @@ def _updated(
         ports = view.ports(calls.ports, calls.ports_mask)
         return enter(program, learned, learned.online, calls.values, ports)
 
-    buffer = refreshed(record, agent.buffer, agent.step, due.any(), draws, again)
+    buffer = refreshed(record, agent.buffer, _count_rows(agent, record), due.any(), draws, again)
     return agent._replace(learned=learned, buffer=buffer)
 
 
@@ -293,7 +337,8 @@ def _learn(
 ) -> Learned:
     """One update, from a batch of stored steps."""
     plan, shape, record = program
-    rows = places(agent.buffer, agent.step, batch_draws(agent, number, plan.batch))
+    draws = batch_draws(agent, number, plan.batch)
+    rows = places(agent.buffer, _count_rows(agent, record), draws)
     steps, discount = chains(record, agent.buffer, rows, plan.n_step, plan.gamma)
     batch = Batch(
         view.observations(steps.here), steps.values, steps.action, steps.reward, steps.move,
@@ -301,3 +346,8 @@ def _learn(
         view.mask(steps.there, steps.mask), discount,
     )  # fmt: skip
     return update(plan, shape, learned, batch, agent.sums, number)
+
+
+def _count_rows(agent: Agent, record: Record) -> jax.Array:
+    """Rows that were ever stored."""
+    return agent.step * record.per_step

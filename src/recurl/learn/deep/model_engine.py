@@ -18,7 +18,6 @@ from recurl.learn.deep.engine import (
     as_arrays,
     check_actions,
     check_loss,
-    from_arrays,
     mean_return,
 )
 from recurl.learn.deep.loop import (
@@ -230,7 +229,7 @@ class DeepModelEngine(DeepEngine):
         Raises:
             ValueError: The numbers do not make a run of this model.
         """
-        before, self.run = self.run, from_arrays(self.run, arrays)
+        before, self.run = self.run, self.restored(self.run, header, arrays)
         try:
             self._check()
         except ValueError:

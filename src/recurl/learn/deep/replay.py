@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -52,6 +53,7 @@ class Record(NamedTuple):
         dtype: Type of these numbers.
         exits: Exit values.
         actions: Length of action masks; 0 where the state says which actions it has.
+        per_step: Rows that a step takes: its own, and those of counterfactual steps.
     """
 
     shown: int
@@ -59,6 +61,7 @@ class Record(NamedTuple):
     dtype: str
     exits: int
     actions: int
+    per_step: int = 1
 
     @property
     def shown_parts(self) -> list[Part]:
@@ -202,12 +205,13 @@ def chains(
             action=steps.action,
             reward=steps.reward + discount * after.reward,
         )
-        steps = Transition(*(_where(on, new, old) for new, old in zip(joined, steps, strict=True)))
+        steps = jax.tree.map(partial(choose_rows, on), joined, steps)
         discount = jnp.where(on, gamma * discount, discount)
     return steps, discount
 
 
-def _where(which: jax.Array, yes: jax.Array, no: jax.Array) -> jax.Array:
+def choose_rows(which: jax.Array, yes: jax.Array, no: jax.Array) -> jax.Array:
+    """Rows of one array where a mask says so, else those of another."""
     return jnp.where(which.reshape(-1, *[1] * (yes.ndim - 1)), yes, no)
 
 

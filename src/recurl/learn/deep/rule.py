@@ -125,6 +125,7 @@ def new_learned(plan: DeepSettings, shape: Shape, key: jax.Array) -> Learned:
 
 def scheduled(schedule: Schedule, step: jax.Array) -> jax.Array:
     """Value of a schedule of steps."""
+    schedule = schedule.without_budget
     if schedule.code == CONSTANT:
         return jnp.float32(schedule.first)
     if schedule.code == LINEAR:

@@ -147,6 +147,21 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """Settings by name; docs/deep.md has what they were measured to do."""
 
+FLAT_PRESETS: dict[str, dict[str, Any]] = {
+    **PRESETS,
+    "swift": {
+        **PRESETS["swift"],
+        "learning_rate": constant(0.001),
+        "exploration": linear(1.0, 0.05, fraction=0.2),
+        "batch": 128,
+        "train_every": 4,
+        "target_every": 100,
+        "double": True,
+        "n_step": 5,
+    },
+}
+"""The same for `DQN`."""
+
 
 def make_deep_settings(preset: str, given: dict[str, Any]) -> DeepSettings:
     """The settings of a preset, with those that are given (not None) in place of its own.
@@ -155,7 +170,21 @@ def make_deep_settings(preset: str, given: dict[str, Any]) -> DeepSettings:
         >>> make_deep_settings("paper", {"learning_rate": 0.001, "batch": None}).batch
         256
     """
-    chosen = chosen_settings(DeepSettings, PRESETS, preset, given)
+    return _made(PRESETS, preset, given)
+
+
+def make_flat_settings(preset: str, given: dict[str, Any]) -> DeepSettings:
+    """The same for `DQN`.
+
+    Example:
+        >>> make_flat_settings("swift", {}).exploration
+        linear(1, 0.05, fraction=0.2)
+    """
+    return _made(FLAT_PRESETS, preset, given)
+
+
+def _made(presets: dict[str, dict[str, Any]], preset: str, given: dict[str, Any]) -> DeepSettings:
+    chosen = chosen_settings(DeepSettings, presets, preset, given)
     if "hidden" in chosen:
         chosen["hidden"] = tuple(chosen["hidden"])
     return DeepSettings(**chosen)
