@@ -12,7 +12,7 @@ from typing import Any
 from recurl.errors import MissingExtraError
 from recurl.execution.engine import POLL, Ended, Event, Mailbox, State, Work, attempt
 
-AHEAD = 2
+AHEAD = 8
 """Pieces that are sent to the cluster beyond those that can run, so that no core waits."""
 
 LOOK_AT_NODES = 1.0
@@ -53,8 +53,8 @@ class RayCluster:
         self._ours = not ray.is_initialized()
         if self._ours:
             self._connect()
-        self._shared = ray.put((work, shared))
         self._board = self._make_board()
+        self._shared = ray.put((work, shared, self._board))
         # Attempts are counted here, where it is known why one ended.
         self._task = ray.remote(_do).options(num_cpus=1, max_retries=0)
 
@@ -93,7 +93,7 @@ class RayCluster:
 
     def submit(self, piece: int, item: Any) -> None:
         """Send a piece to the cluster."""
-        self._running[self._task.remote(self._shared, piece, item, self._board)] = piece
+        self._running[self._task.remote(self._shared, piece, item)] = piece
 
     def events(self, timeout: float) -> list[Event]:
         """Ends of pieces, and what the board has."""
@@ -165,12 +165,12 @@ class _Board:
         self._stopping = True
 
 
-def _do(given: tuple[Work, Any], piece: int, item: Any, board: Any) -> Ended:
+def _do(given: tuple[Work, Any, Any], piece: int, item: Any) -> Ended:
     """Do one piece on a node; a second thread exchanges messages meanwhile."""
+    work, shared, board = given
     link, over = Mailbox(piece), threading.Event()
     thread = threading.Thread(target=_exchange, args=(link, over, board), daemon=True)
     thread.start()
-    work, shared = given
     try:
         # Not every exception can be sent.
         return attempt(work, shared, piece, item, link)._replace(cause=None)
