@@ -10,6 +10,9 @@ import numpy as np
 from recurl.learn.model_based.counts import CALL, END, EXIT, STEP, Counts
 from recurl.model.tables import Floats
 
+_HOPE = 0.05
+"""Share of the distance to the unknown that counts in how finely contexts are told apart."""
+
 
 @dataclass(eq=False, slots=True)
 class Context:
@@ -83,6 +86,13 @@ class Beliefs:
             return low, high
         return np.minimum(low, 0.0), np.maximum(high, 0.0)
 
+    def tolerance(self, worth: Floats) -> Floats:
+        """How far apart exit values of one context may be; hope counts little there."""
+        exits = worth[..., :-1]
+        apart = exits.max(axis=-1) - exits.min(axis=-1)
+        found: Floats = self.same * (apart + _HOPE * self.size(worth)) + 1e-9
+        return found
+
     def shift(self, worth: Floats, known: Floats) -> Floats:
         """Values at some exit values less those at known ones: at least, or about.
 
@@ -90,7 +100,7 @@ class Beliefs:
         difference. Half way to the greatest is taken where both are close.
         """
         low, high = self._ends(worth - known)
-        close = high - low <= 2 * self.same * self.size(worth) + 1e-9
+        close = high - low <= 2 * self.tolerance(worth)
         found: Floats = np.where(close, 0.5 * (low + high), low)
         return found
 
@@ -109,6 +119,7 @@ class Beliefs:
         now = [get(state, unknown) for state in after]
         value = child.values.get(entry, worth[-1])
         apart = [a - w for a, w in zip(now, worth, strict=False)]
+        span = max(now) - min(now)
         if self.optimistic:
             best, earnings = max(now), self.earnings
             now.append(best + earnings if best < 0 else max(best, earnings))
@@ -117,7 +128,7 @@ class Beliefs:
             now.append(0.0)
             apart.append(0.0)
         low, high = min(apart), max(apart)
-        close = high - low <= 2 * self.same * (max(now) - min(now)) + 1e-9
+        close = high - low <= 2 * (self.same * (span + _HOPE * (max(now) - min(now))) + 1e-9)
         return value + (0.5 * (low + high) if close else low)
 
     def pair(self, counts: Counts, pair: int, context: Context) -> float:

@@ -247,7 +247,7 @@ class _Search:
         if not self.kept[d]:
             return np.full(len(worth), -1)
         near, span = self._nearest(d, worth)
-        close = span <= self.beliefs.same * self.beliefs.size(worth) + 1e-9
+        close = span <= self.beliefs.tolerance(worth)
         found: Index = np.where(close, near, -1)
         return found
 
@@ -262,7 +262,7 @@ class _Search:
         if self.kept[d]:
             found, span = self._nearest(d, w[None])
             near = int(found[0])
-            close = span[0] <= self.beliefs.same * self.beliefs.size(w) + 1e-9
+            close = span[0] <= self.beliefs.tolerance(w)
             if close or len(self.kept[d]) >= self.planner.most:
                 return near
         if child is None or id(child) in self.used or self.world.component[child.state] != d:
