@@ -227,7 +227,9 @@ def _failure(row: Row) -> str:
 
 def _table(rows: Sequence[Row]) -> str:
     """All settings, family by family, with the scores of all agents."""
-    heads, lines = setting_cells(rows)
+    names, lines = setting_cells(rows)
+    labels = {row.agent: row.label for row in rows}
+    heads = [labels.get(name, name) for name in names]
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     groups = ""
     for family in FAMILIES:

@@ -177,24 +177,19 @@ def _value(record: Record) -> float | None:
 
 
 def summary_cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Heads and lines of the table of families: agents down, families across."""
-    families = [name for name in (*FAMILIES, ALL) if any(row.name == name for row in rows)]
-    heads = ["agent", *(f"{name} ({kind})" for name in families for kind in ("score", "area"))]
-    lines = []
-    for agent in dict.fromkeys(row.agent for row in rows):
-        found = {row.name: row for row in rows if row.agent == agent and row.scope != "setting"}
-        line = [next(iter(found.values())).label]
-        for name in families:
-            row = found.get(name)
-            line += ["-", "-"] if row is None else [str(row.score), str(row.area)]
-        lines.append(line)
-    return heads, lines
+    """Heads and lines of the table of families, agent by agent."""
+    lines = [
+        [row.agent, row.name, str(row.settings), str(row.seeds), str(row.score), str(row.area)]
+        for row in rows
+        if row.scope != "setting"
+    ]
+    return ["agent", "family", "tasks", "seeds", "score [95 %]", "area [95 %]"], lines
 
 
 def setting_cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     """Heads and lines of the table of settings: settings down, agents across."""
-    agents = {row.agent: row.label for row in rows}
-    heads = ["setting", "optimum", "stackless", *(f"{label}" for label in agents.values())]
+    agents = list(dict.fromkeys(row.agent for row in rows))
+    heads = ["setting", "optimum", "stackless", *agents]
     own = {(row.agent, row.name): row for row in rows if row.scope == "setting"}
     lines = []
     for setting in settings():
@@ -225,7 +220,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def _markdown(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rule = ["---", *("---:" for _ in heads[1:])]
+    rule = ["---:" if head not in ("agent", "family", "setting") else "---" for head in heads]
     return "".join(f"| {' | '.join(line)} |\n" for line in (heads, rule, *lines))
 
 
