@@ -15,20 +15,23 @@ from recurl.solving.linear import (
     Chain,
     LinearSolver,
     Lumped,
-    System,
     batches,
     can_reach,
-    least_solutions,
-    solve_columns,
+    reaching,
+    solve_nonnegative,
 )
 from recurl.solving.one_exit_system import System as OneExit
 from recurl.solving.question import Question
 
 
-def dense_system(matrix: np.ndarray) -> System:
+def edges(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    graph = csr_array(matrix)
+    return graph.indptr, graph.indices
+
+
+def solved(matrix: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     row, column = np.nonzero(matrix)
-    start = np.searchsorted(row, np.arange(len(matrix) + 1)).astype(np.int32)
-    return System(start, column.astype(np.int32), matrix[row, column])
+    return solve_nonnegative(row, column, matrix[row, column], b)
 
 
 def random_matrix(seed: int, size: int, entries: int, radius: float) -> np.ndarray:
@@ -43,48 +46,35 @@ def random_matrix(seed: int, size: int, entries: int, radius: float) -> np.ndarr
 @given(seed=st.integers(0, 1000), size=st.integers(2, 12))
 def test_solutions_are_those_of_numpy(seed: int, size: int) -> None:
     matrix = random_matrix(seed, size, 2, 1.0) * 0.9
-    b = np.random.default_rng(seed).uniform(0, 1, size=(size, 2))
+    b = np.random.default_rng(seed).uniform(0, 1, size=size)
     expected = np.linalg.solve(np.eye(size) - matrix, b)
-    np.testing.assert_allclose(least_solutions(dense_system(matrix), b), expected, rtol=1e-9)
+    np.testing.assert_allclose(solved(matrix, b), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("direct", [0, DIRECT])
+@pytest.mark.parametrize("limits", [{}, {"DIRECT": 0}, {"DIRECT": 0, "_SPARSE": 0, "_PRODUCTS": 1}])
 @pytest.mark.parametrize("radius", [0.5, 0.99, 0.99999])
-def test_large_blocks(radius: float, direct: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear, "DIRECT", direct)
+def test_every_way_to_solve_a_large_system(
+    radius: float, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By elimination, by products alone, and by GMRES with groups."""
+    for name, limit in limits.items():
+        monkeypatch.setattr(linear, name, limit)
     size = 600
     matrix = random_matrix(1, size, 4, radius)
-    b = np.random.default_rng(1).uniform(0, 1, size=(size, 2))
+    b = np.random.default_rng(1).uniform(0, 1, size=size)
     expected = np.linalg.solve(np.eye(size) - matrix, b)
-    np.testing.assert_allclose(least_solutions(dense_system(matrix), b), expected, rtol=1e-6)
+    np.testing.assert_allclose(solved(matrix, b), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("direct", [0, DIRECT])
-@pytest.mark.parametrize("size", [3, 600])
-@pytest.mark.parametrize("radius", [1.0, 1.2])
-def test_too_large_a_radius_makes_solutions_infinite_or_zero(
-    size: int, radius: float, direct: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(linear, "DIRECT", direct)
-    matrix = random_matrix(1, size, 4, radius)
-    b = np.zeros((size, 2))
-    b[0, 0] = 1.0
-    found = least_solutions(dense_system(matrix), b)
-    assert (found[:, 1] == 0).all()
-    label = Blocks.of(*dense_system(matrix)[:2]).label
-    assert np.isinf(found[label == label[0], 0]).all()
-
-
-def test_infinity_spreads_to_what_refers_to_it_and_no_further() -> None:
-    """Row 0 refers to row 1, which grows without end; row 2 refers to none."""
-    matrix = np.array([[0, 0.5, 0], [0, 1.0, 0], [0, 0, 0.5]])
-    found = least_solutions(dense_system(matrix), np.array([[0, 1.0], [1, 0], [1, 1]]))
-    assert found.tolist() == [[np.inf, 1.0], [np.inf, 0.0], [2.0, 2.0]]
+@pytest.mark.parametrize("size", [2, 200])
+def test_a_singular_system_has_no_solution(size: int) -> None:
+    ring = np.roll(np.eye(size), 1, axis=0)
+    assert solved(ring, np.ones(size)) is None
 
 
 def test_blocks_come_after_what_they_refer_to() -> None:
     matrix = np.array([[0, 1, 0.0], [0.5, 0, 0.2], [0, 0, 0]])
-    blocks = Blocks.of(*dense_system(matrix)[:2])
+    blocks = Blocks.of(*edges(matrix))
     assert blocks.label.tolist() == [1, 1, 0]
     assert blocks.order.tolist() == [2, 0, 1]
     assert blocks.start.tolist() == [0, 1, 3]
@@ -92,10 +82,10 @@ def test_blocks_come_after_what_they_refer_to() -> None:
 
 @given(seed=st.integers(0, 1000), size=st.integers(1, 30))
 def test_labels_never_rise_along_an_edge(seed: int, size: int) -> None:
-    system = dense_system(np.random.default_rng(seed).random((size, size)) < 1.5 / size)
-    label = Blocks.of(system.start, system.column).label
-    row = np.repeat(np.arange(size), np.diff(system.start))
-    assert (label[row] >= label[system.column]).all()
+    start, column = edges(np.random.default_rng(seed).random((size, size)) < 1.5 / size)
+    label = Blocks.of(start, column).label
+    row = np.repeat(np.arange(size), np.diff(start))
+    assert (label[row] >= label[column]).all()
 
 
 def test_small_blocks_are_taken_together_and_large_ones_alone() -> None:
@@ -104,18 +94,12 @@ def test_small_blocks_are_taken_together_and_large_ones_alone() -> None:
     assert list(batches(start)) == [(0, 2), (2, 3), (3, 4), (4, 5), (5, 7)]
 
 
-def test_a_radius_of_one_is_refused() -> None:
-    ring = csr_array(np.array([[0, 1.0], [1.0, 0]]))
-    ones = np.ones((2, 1))
-    assert solve_columns(ring, ones) is None
-    assert solve_columns(1.5 * ring, ones) is None
-    assert solve_columns(0.5 * ring, ones).tolist() == [[2.0], [2.0]]
-
-
 def test_what_leads_to_a_set() -> None:
-    edges = csr_array(np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]]))
-    assert can_reach(edges, np.array([False, True, False])).tolist() == [True, True, True]
-    assert can_reach(edges, np.array([False, False, True])).tolist() == [False, False, True]
+    graph = csr_array(np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]]))
+    assert can_reach(graph, np.array([False, True, False])).tolist() == [True, True, True]
+    assert can_reach(graph, np.array([False, False, True])).tolist() == [False, False, True]
+    ends = np.array([0, 2]), np.array([1, 1])
+    assert reaching(*ends, np.array([False, True, False])).tolist() == [True, True, True]
 
 
 def chain_and_solution(locality: str, nodes: int = 400) -> tuple[Chain, np.ndarray]:

@@ -196,6 +196,8 @@ def _large_block(it: Iterate, first: int, last: int, tolerance: float) -> bool:
                 x[:], left = chain.shift(x, it.right[first:last])
             it.count("sweeps", _SWEEPS + 1)
             slow = round_ > 0 and _rounds_left(left, before, tolerance) > _PATIENCE
+            if slow and last - first <= linear.DIRECT:
+                return _small_blocks(it, first, last)
             continue
         # While the policy still changes, its exact values are not worth the effort.
         reduction = 0.1 if switched > len(x) / 1000 else max(1e-5, 0.3 * tolerance / change)

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recurl.model.tables import CALLS, EXITS, STEP, Floats
-from recurl.solving.outward import Indices, Mask, above, below, reaching, sums
+from recurl.model.tables import CALLS, EXITS, STEP, Floats, Mask
+from recurl.solving.linear import reaching
+from recurl.solving.outward import Indices, above, below, sums
 from recurl.solving.rows import Rows
 
 

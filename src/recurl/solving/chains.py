@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from recurl.model.tables import Floats, Ints
+from recurl.model.tables import Floats, Ints, Mask
 from recurl.solving.chain_equations import (
     Polynomials,
     Totals,
@@ -34,7 +34,8 @@ from recurl.solving.chain_equations import (
     totals,
     visited,
 )
-from recurl.solving.outward import Indices, Mask, below, reaching, solve_nonnegative
+from recurl.solving.linear import reaching, solve_nonnegative
+from recurl.solving.outward import Indices, below
 from recurl.solving.rows import Rows
 
 NEWTON_LIMIT = 60

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recurl.model.tables import EXIT, Floats, Ints, Mask
-from recurl.solving import linear
 from recurl.solving.equations import UNIT, Equations, closed_probabilities
-from recurl.solving.linear import Blocks, can_reach, least_solutions
+from recurl.solving.linear import Blocks, can_reach, solve_nonnegative
 from recurl.solving.one_exit_bounds import step_bounds
 from recurl.solving.one_exit_search import Callback, Search
 from recurl.solving.one_exit_system import System
@@ -266,8 +265,6 @@ class Found:
 
     def _steps_within(self, states: Indices) -> Floats:
         """Expected steps of the policy until it is not in one of some states."""
-        from scipy.sparse import csr_array
-
         process, n = self.process, len(states)
         number = np.full(process.flat.tables.n_vertices, -1, np.int32)
         number[states] = np.arange(n)
@@ -275,10 +272,9 @@ class Found:
         taken[process.flat.tables.action_start[states] + self.actions[states]] = True
         used = np.flatnonzero(taken[process.action] & (process.target >= 0))
         used = used[number[process.target[used]] >= 0]
-        place = (number[process.owner[process.action[used]]], number[process.target[used]])
-        matrix = csr_array((process.prob[used], place), shape=(n, n))
-        system = linear.System(matrix.indptr, matrix.indices, matrix.data)
-        return least_solutions(system, np.ones((n, 1)))[:, 0]
+        row, column = number[process.owner[process.action[used]]], number[process.target[used]]
+        found = solve_nonnegative(row, column, process.prob[used], np.ones(n))
+        return np.full(n, np.inf) if found is None else found
 
 
 def solve_process(

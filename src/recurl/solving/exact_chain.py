@@ -22,9 +22,8 @@ from recurl.policy import RANDOM
 from recurl.policy.outcomes import outcomes_of_policy
 
 if TYPE_CHECKING:
-    from recurl.model.tables import Ints
+    from recurl.model.tables import Ints, Mask
     from recurl.policy import Policy
-    from recurl.solving.outward import Mask
     from recurl.solving.rows import Rows
 
 LARGEST = 60

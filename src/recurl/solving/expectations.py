@@ -19,19 +19,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from recurl.model.tables import EXITS, Floats
+from recurl.model.tables import EXITS, Floats, Mask
 from recurl.solving.chain_equations import Totals, totals
 from recurl.solving.chains import Bounds, Leaving, least_totals, leave_probabilities
 from recurl.solving.exact_chain import LARGEST, Decided, ExactRows, decide
-from recurl.solving.outward import (
-    Indices,
-    Mask,
-    above,
-    float_above,
-    float_below,
-    solve_nonnegative,
-    sums,
-)
+from recurl.solving.linear import solve_nonnegative
+from recurl.solving.outward import Indices, above, float_above, float_below, sums
 from recurl.solving.rows import Rows
 
 _UNIT = 2.3e-16

@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recurl.model.tables import Floats
+from recurl.model.tables import Floats, Mask
 from recurl.solving.chain_equations import Polynomials, polynomials
 from recurl.solving.chains import Bounds, Leaving, least_solution
-from recurl.solving.outward import Indices, Mask, float_above, float_below
+from recurl.solving.outward import Indices, float_above, float_below
 from recurl.solving.rows import Rows
 
 _TINY = 1e-290

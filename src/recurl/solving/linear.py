@@ -16,12 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from recurl.model.tables import Floats, Ints, Mask
+from recurl.solving.outward import Indices
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+    from scipy.sparse import coo_array, csr_array
 
 HUGE = 1e13
 """Size of a solution beyond which floats cannot tell it from an infinite one."""
+DENSE = 100
+"""Rows up to which zeros cost less than leaving them out."""
 DIRECT = 1500
 """Rows up to which a block is factorised as it is."""
 SMALL, TOGETHER = 200, 3000
@@ -30,7 +33,9 @@ LARGE = 50_000
 """Rows from which on a block is worth the second that compiling Gauss-Seidel sweeps takes."""
 BASIS = 15
 """Krylov vectors between restarts."""
-_RESTARTS = 60
+_SPARSE = 30_000
+"""Rows up to which any block is factorised if need be."""
+_RESTARTS, _PRODUCTS = 60, 400
 _VISITS = 5
 _SMOOTHING = 2
 _WORSE = 1.5
@@ -83,7 +88,7 @@ def batches(block_start: Ints, largest: int | None = None) -> Iterator[tuple[int
         yield first, len(size)
 
 
-def can_reach(matrix: csr_array, goal: Mask) -> Mask:
+def can_reach(matrix: coo_array | csr_array, goal: Mask) -> Mask:
     """Rows from which entries of a square matrix lead to rows of a set."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
@@ -97,6 +102,15 @@ def can_reach(matrix: csr_array, goal: Mask) -> Mask:
     seen = np.zeros(n + 1, np.bool_)
     seen[breadth_first_order(graph, n, return_predecessors=False)] = True
     return seen[:n]
+
+
+def reaching(start: Indices, target: Indices, goal: Mask) -> Mask:
+    """Vertices of a graph, given by its edges, from which a goal can be reached; goals included."""
+    from scipy.sparse import coo_array
+
+    n = len(goal)
+    edges = coo_array((np.ones(len(start), np.int8), (start, target)), shape=(n, n))
+    return can_reach(edges, goal)
 
 
 class Chain(NamedTuple):
@@ -165,12 +179,14 @@ def factorise(matrix: csr_array) -> Any | None:
     Pivots are taken from the diagonal: for a nonnegative P of spectral radius below 1 they are
     positive, and elimination is stable.
     """
-    from scipy.sparse import csc_array, eye_array
+    from scipy.sparse import csc_array
     from scipy.sparse.linalg import splu
 
-    n = matrix.shape[0]
-    turned = csc_array((matrix.data, matrix.indices, matrix.indptr), shape=(n, n))
-    return _factors(eye_array(n, format="csc") - turned, splu)
+    n, first = matrix.shape[0], matrix.indptr[:-1]
+    index = np.insert(matrix.indices, first, np.arange(n, dtype=np.int32))
+    start = matrix.indptr + np.arange(n + 1, dtype=np.int32)
+    parts = (np.insert(-matrix.data, first, 1.0), index, start)
+    return _factors(csc_array(parts, shape=(n, n)), splu)
 
 
 def _factors(matrix: Any, splu: Any) -> Any | None:
@@ -181,8 +197,19 @@ def _factors(matrix: Any, splu: Any) -> Any | None:
         return None
 
 
+def solve_dense(matrix: Floats, b: Floats) -> Floats | None:
+    """The solution of ``matrix x = b``; None if the matrix is singular."""
+    try:
+        return np.linalg.solve(matrix, b).astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:
+        return None
+
+
 def solve_directly(chain: Chain) -> Floats | None:
     """The solution by elimination, one column or several; None if the matrix is singular."""
+    n = len(chain.constant)
+    if n <= DENSE:
+        return solve_dense(np.eye(n) - chain.matrix.toarray(), chain.constant)
     factors = factorise(chain.matrix)
     return None if factors is None else factors.solve(chain.constant, trans="T")
 
@@ -336,106 +363,6 @@ def _visits(matrix: csr_array, times: int) -> Floats:
     return count
 
 
-class System(NamedTuple):
-    """A nonnegative matrix, in CSR form.
-
-    Attributes:
-        start: First entry of each row; one more at the end.
-        column: Column of each entry.
-        weight: Value of each entry; positive.
-    """
-
-    start: Ints
-    column: Ints
-    weight: Floats
-
-
-def least_solutions(system: System, b: Floats) -> Floats:
-    """Least nonnegative solutions of ``x = A x + b``, inf included, for each column of b.
-
-    In a block of spectral radius 1 or more the least solution is 0 if nothing comes in, else
-    infinite; so is that of rows which refer to it.
-
-    Example:
-        A coin tossed until it shows heads, and a state that is never left:
-
-        >>> system = System(np.array([0, 1, 2]), np.array([0, 1]), np.array([0.5, 1.0]))
-        >>> least_solutions(system, np.array([[1.0], [1.0]])).tolist()
-        [[2.0], [inf]]
-    """
-    from scipy.sparse import csr_array
-
-    n = len(b)
-    blocks = Blocks.of(system.start, system.column)
-    matrix = csr_array((system.weight, system.column, system.start), shape=(n, n))
-    matrix = matrix[blocks.order][:, blocks.order]
-    right = b[blocks.order]
-    x = np.zeros_like(right)
-    positive = np.stack([can_reach(matrix, column > 0) for column in right.T], axis=1)
-    infinite = np.stack([can_reach(matrix, np.isinf(column)) for column in right.T], axis=1)
-    for first, last in batches(blocks.start):
-        _solve_blocks(matrix, right, x, blocks.start[first : last + 1], positive, infinite)
-    x[infinite] = np.inf
-    found = np.empty_like(x)
-    found[blocks.order] = x
-    return found
-
-
-def _solve_blocks(
-    matrix: csr_array, b: Floats, x: Floats, start: Ints, positive: Mask, infinite: Mask
-) -> None:
-    """Enter the solutions of some blocks, and mark what is infinite because of them."""
-    first, last = int(start[0]), int(start[-1])
-    rows = slice(first, last)
-    wanted = (positive[rows] & ~infinite[rows]).any(axis=0)
-    if not wanted.any():
-        return
-    inside, others = inner_part(matrix[rows], first, x)
-    right = (np.where(np.isfinite(b[rows]), b[rows], 0.0) + others)[:, wanted]
-    solved = solve_columns(inside, right)
-    if solved is not None:
-        x[rows, wanted] = np.where(positive[rows][:, wanted], solved, 0.0)
-    elif len(start) == 2:
-        bad = np.zeros(len(b), np.bool_)
-        bad[rows] = True
-        infinite |= can_reach(matrix, bad)[:, None] & positive[rows].any(axis=0)
-    else:
-        middle = len(start) // 2
-        _solve_blocks(matrix, b, x, start[: middle + 1], positive, infinite)
-        _solve_blocks(matrix, b, x, start[middle:], positive, infinite)
-
-
-def solve_columns(matrix: csr_array, b: Floats) -> Floats | None:
-    """Solve ``x = A x + b`` for each column of b >= 0; None if the radius of A is not below 1.
-
-    The radius is below 1 exactly if some x >= 0 has x - A x > 0: that is checked for the solution
-    of a right-hand side of ones.
-    """
-    columns = np.column_stack([np.ones(len(b)), b])
-    found = _solved(matrix, columns)
-    if found is None or not np.isfinite(found).all():
-        return None
-    ones = found[:, 0]
-    if not (ones > 0).all() or not (ones - matrix @ ones > 0.5).all() or ones.max() > HUGE:
-        return None
-    return np.maximum(found[:, 1:], 0.0)
-
-
-def _solved(matrix: csr_array, columns: Floats) -> Floats | None:
-    if len(columns) <= DIRECT:
-        return solve_directly(Chain(matrix, columns))
-    found = np.zeros_like(columns)
-    solver = LinearSolver(len(columns))
-    right = np.ones(len(columns))
-    for k, b in enumerate(columns.T):
-        x = solve_iteratively(solver, Chain(matrix, b), right)
-        if x is None:
-            return None
-        found[:, k] = x
-        right = np.maximum(found[:, 0], 1.0)
-    return found
-
-
 def solve_iteratively(solver: LinearSolver, chain: Chain, right: Floats) -> Floats | None:
     """The solution up to rounding; None if it does not converge."""
     x = np.zeros(len(chain.constant))
@@ -453,3 +380,42 @@ def solve_iteratively(solver: LinearSolver, chain: Chain, right: Floats) -> Floa
         if solver.improve(chain, x, right, 1e-6) == 0:
             break
     return x if rest <= 1e-9 * size else None
+
+
+def solve_nonnegative(
+    row: Indices, column: Indices, value: Floats, b: Floats, precision: float = 1e-14
+) -> Floats | None:
+    """A float solution of x = A x + b for A >= 0, given by its entries; None if none was found.
+
+    Nothing is promised of the solution: whoever uses it checks what it needs. The precision is that
+    of the equations, relative to b, where an iterative method is used.
+
+    Example:
+        A coin tossed until it shows heads:
+
+        >>> zero = np.array([0])
+        >>> solve_nonnegative(zero, zero, np.array([0.5]), np.array([1.0])).tolist()
+        [2.0]
+    """
+    from scipy.sparse import csr_array
+
+    n = len(b)
+    chain = Chain(csr_array((value, (row, column)), shape=(n, n)), b)
+    if n > DIRECT and (found := _quickly(chain, precision)) is not None:
+        return found
+    if n <= _SPARSE:
+        return solve_directly(chain)
+    return solve_iteratively(LinearSolver(n), chain, np.ones(n))
+
+
+def _quickly(chain: Chain, precision: float) -> Floats | None:
+    """Stabilised biconjugate gradients on (I - A) x = b; None if the remainder stays large."""
+    from scipy.sparse import eye_array
+    from scipy.sparse.linalg import bicgstab
+
+    b = chain.constant
+    apart = eye_array(len(b), format="csr") - chain.matrix
+    with np.errstate(over="ignore", invalid="ignore"):
+        x: Floats = bicgstab(apart, b, chain.sweep(b, 1), rtol=precision, maxiter=_PRODUCTS)[0]
+        left = np.abs(chain.remainder(x)).max(initial=0.0)
+    return x if left <= 1e3 * precision * np.abs(b).max(initial=0.0) else None

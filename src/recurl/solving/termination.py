@@ -26,12 +26,13 @@ import numpy as np
 
 from recurl.errors import ModelError, Problem
 from recurl.model.rmdp import require_model
-from recurl.model.tables import Floats, Ints
+from recurl.model.tables import Floats, Ints, Mask
 from recurl.policy import Policy
 from recurl.solving.chain_equations import Polynomials, action_polynomials
 from recurl.solving.chains import leave_probabilities
 from recurl.solving.evaluate import evaluate
-from recurl.solving.outward import Indices, Mask, solve_nonnegative, sums
+from recurl.solving.linear import solve_nonnegative
+from recurl.solving.outward import Indices, sums
 from recurl.solving.question import Question
 from recurl.solving.rows import Rows, rows_of_model, rows_of_policy
 from recurl.solving.solution import Solution

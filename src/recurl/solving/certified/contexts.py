@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from recurl.solving.certified.problem import Component, Problem
 
 Index = np.ndarray
+_QUICK = 1_000_000
+"""Multiplications that take about as long as calling the functions of a step of Newton's method."""
 
 
 class Group(NamedTuple):
@@ -56,6 +58,12 @@ class Contexts:
     def parts(self) -> list[Component]:
         """The components."""
         return self.problem.components
+
+    @cached_property
+    def quick(self) -> bool:
+        """Whether the equations of all contexts are inverted sooner than one step takes."""
+        states = np.array([len(c.states) for c in self.parts])
+        return int((self.count * states**3).sum()) <= _QUICK
 
     def view(self, values: np.ndarray, c: int) -> np.ndarray:
         """Values of a component: a row per vertex, a column per context."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from recurl.model.tables import Floats
+from recurl.solving.linear import solve_dense
 
 if TYPE_CHECKING:
     from recurl.solving.certified.contexts import Contexts
@@ -29,7 +30,7 @@ _STRIKES = 12
 _ALONE = 5
 """Steps in which contexts are solved by themselves, after one that leads away."""
 _STALE = 0.1
-SAME = 1e-5
+_SAME = 1e-5
 """Difference of shares that is not worth computing an inverse again."""
 _SHORT = 3e3
 """Expected steps up to which inverses in single precision do for Newton's method."""
@@ -91,6 +92,8 @@ def fixed_point(
         trusted: Residual of a context up to which its inverse is taken to be right at first.
         stale: Share of the last residual from which on a context's inverse is computed again.
     """
+    if contexts.quick:
+        trusted = stale = 0.0
     values = best = start
     least, before, alone, strikes = np.inf, 10.0 * trusted, 0, 0
     for _ in range(_LIMIT):
@@ -134,10 +137,15 @@ class Inverses:
         self.contexts = contexts
         self.blocks: list[Any] = [None] * len(contexts.points)
         steps = float(contexts.problem.steps.max(initial=0.0))
-        self.kind = np.float32 if steps < _SHORT else np.float64
+        self.kind = np.float32 if steps < _SHORT and not contexts.quick else np.float64
 
     def update(
-        self, c: int, which: np.ndarray, action: np.ndarray, share: Floats, same: float = SAME
+        self,
+        c: int,
+        which: np.ndarray,
+        action: np.ndarray,
+        share: Floats,
+        same: float | None = None,
     ) -> None:
         """Compute the inverses of some contexts of a component, of all if none are known yet.
 
@@ -146,12 +154,14 @@ class Inverses:
             which: The contexts.
             action: Action of each state, counted within the component. ``[states, X]``
             share: Where calls return. ``[calls, X, K]``
-            same: Difference of shares up to which the inverses of equal actions stay.
+            same: Difference of shares up to which the inverses of equal actions stay; as much as
+                is not worth the effort if not given.
         """
         part, count = self.contexts.parts[c], int(self.contexts.count[c])
         if self.blocks[c] is None:
             self.blocks[c], which = block_of(part, count, self.kind), np.arange(count)
         elif len(which):
+            same = (0.0 if self.contexts.quick else _SAME) if same is None else same
             which = which[self.blocks[c].differs(which, action, share, same)]
         if len(which):
             self.blocks[c].update(which, action[:, which], share[:, which])
@@ -343,21 +353,13 @@ class _Sparse(_Block):
 def solve_from_identity(matrix: Any, right: Floats, rtol: float = 1e-5) -> Floats:
     """D with d - matrix d = right, nearly; ``right`` itself where none is found."""
     flat = right.ravel()
-    if flat.size <= _SMALL and hasattr(matrix, "toarray"):
-        found = _solve_whole(np.eye(flat.size) - matrix.toarray(), flat)
+    if flat.size <= _SMALL:
+        found = solve_dense(np.eye(flat.size) - matrix.toarray(), flat)
     else:
         found = _solve_nearly(matrix, flat, rtol)
-    solution: Floats = found.reshape(right.shape) if np.isfinite(found).all() else right
-    return solution
-
-
-def _solve_whole(matrix: Floats, right: Floats) -> Floats:
-    """The solution; nan where there is none."""
-    try:
-        found: Floats = np.linalg.solve(matrix, right).astype(float, copy=False)
-    except np.linalg.LinAlgError:
-        return np.full_like(right, np.nan)
-    return found
+    if found is None or not np.isfinite(found).all():
+        return right
+    return found.reshape(right.shape)
 
 
 def _solve_nearly(matrix: Any, right: Floats, rtol: float) -> Floats:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -168,31 +168,51 @@ class _Reach:
 
     def correction(self, inverses: Inverses, residual: Floats) -> Floats:
         ctx = self.lower.contexts
-        visits = inverses.visits()
-        place = ctx.called(self.lower.callee)
-        after = self.reach[ctx.call_returns] * ctx.call_inside[:, :, None]  # calls, j, k
         first = inverses.at_entries(residual)
-
-        def through(entries: Floats) -> Floats:
-            moved: Floats = np.einsum("cj,cjk->ck", entries.reshape(first.shape)[place], after)
-            return moved
-
-        matrix = _Product(lambda x: (visits @ through(x)).ravel())
-        entries = solve_from_identity(matrix, first)
+        calls = _Calls(inverses.visits(), ctx.called(self.lower.callee), self._after, first.shape)
         right = residual.copy()
-        right[ctx.call_slots] += through(entries)
+        right[ctx.call_slots] += calls.through(solve_from_identity(calls, first))
         return inverses.solve(right)
 
+    @property
+    def _after(self) -> Floats:
+        """Where runs go from the return ports of each call: ``[calls, J, K]``."""
+        ctx = self.lower.contexts
+        after: Floats = self.reach[ctx.call_returns] * ctx.call_inside[:, :, None]
+        return after
 
-class _Product:
-    """A matrix that is known by what it does to vectors."""
 
-    def __init__(self, product: Any) -> None:
-        self.product = product
+class _Calls(NamedTuple):
+    """The matrix of how changes at entries, ``[entries, K]``, change entries through calls.
 
-    def __matmul__(self, x: Floats) -> Floats:
-        found: Floats = self.product(x)
+    Attributes:
+        visits: Expected visits of each call from each entry.
+        place: Entry that each call enters.
+        after: See `_Reach`. ``[calls, J, K]``
+        shape: Of the values of entries.
+    """
+
+    visits: Any
+    place: np.ndarray
+    after: Floats
+    shape: tuple[int, ...]
+
+    def through(self, entries: Floats) -> Floats:
+        """Changes at calls."""
+        moved: Floats = np.einsum("cj,cjk->ck", entries.reshape(self.shape)[self.place], self.after)
+        return moved
+
+    def __matmul__(self, entries: Floats) -> Floats:
+        found: Floats = (self.visits @ self.through(entries)).ravel()
         return found
+
+    def toarray(self) -> Floats:
+        """The whole matrix."""
+        each = np.einsum("ec,cjk->cjek", self.visits.toarray(), self.after)
+        found = np.zeros((self.shape[0], *each.shape[1:]))
+        np.add.at(found, self.place, each)
+        size = self.shape[0] * self.shape[1]
+        return found.reshape(size, size).T
 
 
 def composed_reach(lower: Lower, reach: Floats) -> Floats:

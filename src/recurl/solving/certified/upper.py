@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.model.tables import Floats
-from recurl.solving.certified.linear import SAME, Inverses, fixed_point
+from recurl.solving.certified.linear import Inverses, fixed_point
 
 if TYPE_CHECKING:
     from recurl.solving.certified.contexts import Contexts
@@ -94,7 +94,9 @@ class Links:
         out[ctx.call_slots] = np.einsum("cj,cjk->ck", self.share, values[ctx.call_returns])
         return out
 
-    def update(self, inverses: Inverses, which: list[np.ndarray], same: float = SAME) -> None:
+    def update(
+        self, inverses: Inverses, which: list[np.ndarray], same: float | None = None
+    ) -> None:
         """See `Step.update`; ``same`` is how far shares may be from those of the inverses."""
         for c, own in enumerate(which):
             share = self.contexts.view_calls(self.share, c)
