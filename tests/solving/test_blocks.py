@@ -100,3 +100,17 @@ def test_the_chain_of_chosen_actions() -> None:
     chain = it.chain(0, system.n_rows)
     x = np.linalg.solve(np.eye(system.n_rows) - chain.matrix.toarray(), chain.constant)
     assert x[system.row[system.model.tables.starts[0]]] == pytest.approx(3)
+
+
+def test_slow_blocks_go_to_elimination_while_they_are_small() -> None:
+    model = recurl.zoo.random_model(
+        1, 1, 400, kind="one_exit", call_fraction=0, exit_probability=0.001, locality="near"
+    )
+    system = System.of(model, Question())
+    assert linear.SMALL < system.block_sizes.max() <= linear.DIRECT
+    steps = step_bounds(system)
+    assert steps is not None
+    it = Iterate.first(system.equations, system.gain, steps)
+    assert policy_iteration(it, 1e-12) is None
+    assert "linear iterations" not in it.work
+    assert it.improve(0, system.n_rows)[0] <= 1e-9

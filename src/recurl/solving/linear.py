@@ -410,11 +410,10 @@ def solve_nonnegative(
 
 def _quickly(chain: Chain, precision: float) -> Floats | None:
     """Stabilised biconjugate gradients on (I - A) x = b; None if the remainder stays large."""
-    from scipy.sparse import eye_array
-    from scipy.sparse.linalg import bicgstab
+    from scipy.sparse.linalg import LinearOperator, bicgstab
 
-    b = chain.constant
-    apart = eye_array(len(b), format="csr") - chain.matrix
+    b, matrix = chain.constant, chain.matrix
+    apart = LinearOperator(matrix.shape, matvec=lambda x: x - matrix @ x, dtype=float)
     with np.errstate(over="ignore", invalid="ignore"):
         x: Floats = bicgstab(apart, b, chain.sweep(b, 1), rtol=precision, maxiter=_PRODUCTS)[0]
         left = np.abs(chain.remainder(x)).max(initial=0.0)

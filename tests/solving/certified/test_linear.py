@@ -7,7 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from recurl.solving.certified import linear
-from recurl.solving.certified.linear import Inverses, solve_from_identity
+from recurl.solving.certified.linear import Inverses, fixed_point, solve_from_identity
+from recurl.solving.certified.lower import Rewards, lower_bound
 from recurl.solving.certified.problem import Component, Problem
 from recurl.solving.certified.upper import Links, no_hints, upper_bound
 
@@ -117,3 +118,19 @@ def test_without_a_solution_the_right_side_comes_back() -> None:
     right = np.array([1.0, 2.0])
     assert solve_from_identity(csr_array(np.eye(2)), right) is not None
     assert (solve_from_identity(csr_array(np.eye(2)), right) == right).all()
+
+
+def test_small_contexts_are_inverted_again_at_every_step(problem: Problem) -> None:
+    """As the rewards of a policy are linear, one step is exact then, and the second one sees it."""
+    upper = few_solved(problem)
+    assert upper.contexts.quick
+    lower = lower_bound(upper.contexts, upper.links.action, upper.links.heaviest, 1e-10)
+    applied = []
+
+    def apply(rewards: np.ndarray) -> Rewards:
+        applied.append(rewards)
+        return Rewards(lower, rewards, 1e-10)
+
+    rest = fixed_point(upper.contexts, apply, 0.0 * lower.rewards, 1e-11, Inverses(upper.contexts))
+    assert rest.found
+    assert len(applied) <= 3

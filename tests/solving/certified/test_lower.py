@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import recurl
 from recurl.solving.certified.evidence import policy_of
 from recurl.solving.certified.lower import (
+    ThroughCalls,
     composed_reach,
     composed_rewards,
     improved,
@@ -72,3 +74,12 @@ def test_values_at_the_vectors_are_those_of_the_pieces(problem: Problem) -> None
         every = lower.at(c, points.vectors, slice(None))
         own = np.diagonal(every, axis1=0, axis2=2)
         assert upper.contexts.view(values, c) == pytest.approx(own)
+
+
+def test_changes_pass_through_calls_as_the_whole_matrix_says() -> None:
+    random = np.random.default_rng(1)
+    visits = csr_array(random.random((3, 4)))
+    calls = ThroughCalls(visits, np.array([0, 2, 2, 1]), random.random((4, 2, 2)), (3, 2))
+    changes = random.random((3, 2))
+    np.testing.assert_allclose(calls.toarray() @ changes.ravel(), calls @ changes)
+    np.testing.assert_allclose(calls @ changes, (visits @ calls.through(changes)).ravel())

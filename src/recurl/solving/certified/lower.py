@@ -169,7 +169,9 @@ class _Reach:
     def correction(self, inverses: Inverses, residual: Floats) -> Floats:
         ctx = self.lower.contexts
         first = inverses.at_entries(residual)
-        calls = _Calls(inverses.visits(), ctx.called(self.lower.callee), self._after, first.shape)
+        calls = ThroughCalls(
+            inverses.visits(), ctx.called(self.lower.callee), self._after, first.shape
+        )
         right = residual.copy()
         right[ctx.call_slots] += calls.through(solve_from_identity(calls, first))
         return inverses.solve(right)
@@ -182,7 +184,7 @@ class _Reach:
         return after
 
 
-class _Calls(NamedTuple):
+class ThroughCalls(NamedTuple):
     """The matrix of how changes at entries, ``[entries, K]``, change entries through calls.
 
     Attributes:
@@ -242,7 +244,7 @@ def _solve_rewards(lower: Lower, slack: float, inverses: Inverses) -> None:
     scale = max(1.0, lower.contexts.problem.size)
     rest = fixed_point(
         lower.contexts,
-        lambda r: _Rewards(lower, r, slack * scale),
+        lambda r: Rewards(lower, r, slack * scale),
         lower.rewards,
         0.5 * slack * scale,
         inverses,
@@ -250,7 +252,7 @@ def _solve_rewards(lower: Lower, slack: float, inverses: Inverses) -> None:
     lower.rewards = rest.values
 
 
-class _Rewards:
+class Rewards:
     """The equations of R: what the policy's own choices earn, less a slack."""
 
     def __init__(self, lower: Lower, rewards: Floats, slack: float) -> None:
@@ -260,12 +262,14 @@ class _Rewards:
             lower.contexts.view(self.target, c)[part.exits] = 0.0
 
     def update(self, inverses: Inverses, which: list[np.ndarray]) -> None:
+        """See `Step.update`."""
         share = self.lower.reach[self.lower.called]
         for c, own in enumerate(which):
             own_share = self.lower.contexts.view_calls(share, c)
             inverses.update(c, own, self.lower.action[c], own_share)
 
     def correction(self, inverses: Inverses, residual: Floats) -> Floats:
+        """See `Step.correction`."""
         nodes = self.lower.callee[:, None]
         matrix = self.lower.contexts.matrix(nodes, np.ones(nodes.shape))
         return inverses.correction(residual, matrix)

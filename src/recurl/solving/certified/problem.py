@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from recurl.solving.question import Question
 
 _LEAST_SLACK = 1e-13
+_SMALL = 5000
+"""Numbers of a matrix of which zeros need not be left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +107,11 @@ class Component:
         return np.diff(np.append(self.begin, len(self.gain)))
 
     @cached_property
+    def small(self) -> bool:
+        """Whether products with the matrix are quicker with all its zeros."""
+        return len(self.gain) * self.size <= _SMALL
+
+    @cached_property
     def dense(self) -> Floats:
         """The matrix with all its zeros."""
         full: Floats = self.matrix.toarray()
@@ -118,7 +125,8 @@ class Component:
 
     def expected(self, values: Floats) -> Floats:
         """Expectation of values after each action, whatever further axes they have."""
-        flat = self.matrix @ values.reshape(self.size, math.prod(values.shape[1:]))
+        matrix = self.dense if self.small else self.matrix
+        flat = matrix @ values.reshape(self.size, math.prod(values.shape[1:]))
         found: Floats = flat.reshape(len(self.gain), *values.shape[1:])
         return found
 

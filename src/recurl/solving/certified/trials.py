@@ -8,7 +8,9 @@ pieces only: whatever is there is a bound at any time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,17 +31,19 @@ _SIDE_BY_SIDE = 8
 _SWEEPS, _ROUNDS, _STEPS = 40, 20, 200
 _ROOM = 1.5
 """Times the points needed that a component may have before needless ones are taken out."""
-_LEFT = 1e-6
+_LEFT = 1e-3
 """Share of a run that may be lost."""
 
 Level = dict[int, tuple[np.ndarray, Floats]]
 """By component: points that trials have come to, and how often at each entry: ``[E, points]``."""
 
 
-class Pieces(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Pieces:
     """The pieces of one component: a column each.
 
     Attributes:
+        entries: Number of entries; they come first.
         vectors: Exit values at which they were found. ``[pieces, K]``
         action: Actions of states, counted within the component. ``[states, pieces]``
         callee: Pieces that the calls enter. ``[calls, pieces]``
@@ -47,11 +51,17 @@ class Pieces(NamedTuple):
         reach: p of vertices. ``[vertices, pieces, K]``
     """
 
+    entries: int
     vectors: Floats
     action: np.ndarray
     callee: np.ndarray
     rewards: Floats
     reach: Floats
+
+    @cached_property
+    def from_entries(self) -> tuple[Floats, Floats]:
+        """Sums of p and R over the entries: ``[pieces, K]`` and ``[pieces]``."""
+        return self.reach[: self.entries].sum(axis=0), self.rewards[: self.entries].sum(axis=0)
 
     def at(self, vectors: Floats, rows: slice | np.ndarray) -> Floats:
         """Values of all pieces at exit values, from some vertices: ``[n, rows, pieces]``."""
@@ -64,24 +74,31 @@ class Pieces(NamedTuple):
         worth += least[:, None, None]
         return worth
 
-    def below(self, vectors: Floats, entries: slice) -> Floats:
+    def below(self, vectors: Floats) -> Floats:
         """A lower bound at all vertices for exit values, by a piece good at entries."""
-        best = self.at(vectors, entries).sum(axis=1).argmax(axis=1)
         least = vectors.min(axis=1)
         along = vectors - least[:, None]
+        total, earned = self.from_entries
+        best = (along @ total.T + earned).argmax(axis=1)
         reach = np.einsum("qnk,nk->qn", self.reach[:, best], along)
         found: Floats = self.rewards[:, best] + reach + least
         return found
 
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """Everything that has a column for each piece."""
+        return self.action, self.callee, self.rewards, self.reach
+
     def joined(self, other: Pieces) -> Pieces:
         """These, and others behind them."""
         vectors = np.concatenate([self.vectors, other.vectors])
-        pairs = zip(self[1:], other[1:], strict=True)
-        return Pieces(vectors, *(np.concatenate(pair, axis=1) for pair in pairs))
+        pairs = zip(self.columns, other.columns, strict=True)
+        return Pieces(self.entries, vectors, *(np.concatenate(pair, axis=1) for pair in pairs))
 
     def only(self, kept: np.ndarray) -> Pieces:
         """Some of them."""
-        return Pieces(self.vectors[kept], *(column[:, kept] for column in self[1:]))
+        columns = (column[:, kept] for column in self.columns)
+        return Pieces(self.entries, self.vectors[kept], *columns)
 
 
 class Trials:
@@ -263,7 +280,7 @@ class Trials:
         that look better from above than the best does from below.
         """
         part, w = self.problem.components[c], self.values[c][:, own]
-        low = self.pieces[c].below(self.points[c].vectors[own], part.entry_rows)[part.states]
+        low = self.pieces[c].below(self.points[c].vectors[own])[part.states]
         earned, _ = part.earned(w)
         count = part.choices
         hopeful = (earned >= low.repeat(count, axis=0)).astype(float)
@@ -358,7 +375,8 @@ class Trials:
         if len(own) == 0:
             return
         low, vectors, callee = low[:, own], vectors[own], callee[:, own]
-        new, sound = self._solved(part, Pieces(vectors, part.greedy(low), callee, low, np.zeros(0)))
+        chosen = Pieces(part.entries, vectors, part.greedy(low), callee, low, np.zeros(0))
+        new, sound = self._solved(part, chosen)
         worth = np.diagonal(new.at(vectors, part.entry_rows), axis1=0, axis2=2).T
         gained = (worth - before[own]).max(axis=1)
         kept = np.flatnonzero(sound & (gained > self.fine))
@@ -369,7 +387,7 @@ class Trials:
         """Values with exits worth some vectors and calls worth their best piece, and that piece."""
         part, last = self.problem.components[c], np.zeros(0)
         returns = part.returns[part.inside]
-        low = self.pieces[c].below(vectors, part.entry_rows)
+        low = self.pieces[c].below(vectors)
         low[part.exits] = vectors.T
         for _ in range(_ROUNDS):
             for _ in range(_SWEEPS):
@@ -416,7 +434,7 @@ class Trials:
         reach = np.maximum(found[:, :, 1:], 0.0)
         if exits == 1:
             reach[:] = 1.0
-        solved = new._replace(rewards=rewards, reach=reach)
+        solved = replace(new, rewards=rewards, reach=reach)
         return solved, _sound(part, solved, share, paid, rest)
 
 
@@ -463,6 +481,7 @@ def _pieces_of(lower: Lower, c: int) -> Pieces:
     ctx = lower.contexts
     vectors = ctx.points[c].vectors
     return Pieces(
+        ctx.parts[c].entries,
         vectors,
         lower.action[c],
         ctx.view_calls(lower.callee, c),
