@@ -1,11 +1,17 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.solving.references import small_model
 
 import recurl
-from recurl.solving.no_choice import has_choice, solve_chain
+from recurl.errors import CertificateError
+from recurl.solving.api import question_of
+from recurl.solving.no_choice import chain_certificate, has_choice, solve_chain
 from recurl.solving.question import Question
 
 FALSE = math.sqrt(10) / 2 - 1
@@ -41,3 +47,70 @@ def test_losses_of_exits_turn_the_interval_round() -> None:
     expected = -2 * (1 - FALSE) + 4 * FALSE
     assert solution.lower <= expected <= solution.upper
     assert solution.gap < 1e-9
+
+
+FALSE = math.sqrt(10) / 2 - 1
+STEPS = 2 + (3 + FALSE) / (1 - FALSE)
+"""A tree takes S = 1 + (S + 1 + x (S + 1)) / 2 steps, if x is how often the second part is read."""
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+@pytest.mark.parametrize(
+    ("of", "expected"), [("reward", FALSE), ("steps", STEPS), ("exit:out", 1.0)]
+)
+def test_the_tree(of: str, expected: float, objective: str) -> None:
+    model = recurl.zoo.and_or()
+    found = recurl.verify(model, chain_certificate(model, question_of(model, of, objective)))
+    assert found.lower is not None
+    assert found.upper is not None
+    assert found.lower - 1e-9 <= expected <= found.upper + 1e-9
+    assert found.upper - found.lower < 1e-9
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10_000), objective=st.sampled_from(["max", "min"]))
+def test_around_the_value_of_the_only_policy(seed: int, objective: str) -> None:
+    model = small_model(seed, actions=1)
+    exits = int(model.tables.n_exits[model.tables.start_component])
+    question = Question(objective, "model", tuple(float(k * k - 1) for k in range(exits)))
+    found = recurl.verify(model, chain_certificate(model, question))
+    value = recurl.evaluate(recurl.Policy.uniform(model), exit_values=question.exit_values).value
+    assert found.lower is not None
+    assert found.upper is not None
+    assert found.lower - 1e-9 <= value <= found.upper + 1e-9
+    assert found.upper - found.lower < 1e-8
+
+
+def test_where_runs_may_not_end_only_infinite_totals_are_certified() -> None:
+    model = recurl.zoo.gambler(p=0.6)
+    assert recurl.verify(model, chain_certificate(model, Question())).lower == math.inf
+    with pytest.raises(CertificateError, match="cannot be proved to be finite"):
+        chain_certificate(model, Question("max", "none", (1.0,)))
+
+
+def two_steps(first: str, second: str) -> recurl.RMDP:
+    builder = recurl.Builder("two").component("A", entries="in", exits=["x", "y"])
+    builder.at("in").action("go", reward=first).to("n", "1/2").to("y", "1/2")
+    return builder.at("n").action("go", reward=second).to("x").build()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("1e-320", "1e-320"), ("10000000000000001.5", "-1e16"), ("1e-5", "-3e-5"), ("0", "0")],
+)
+def test_rewards_of_any_size_are_certified(first: str, second: str) -> None:
+    model = two_steps(first, second)
+    solution = recurl.solve(model)
+    verdict = recurl.verify(model, solution.certificate)
+    truth = Fraction(first) + Fraction(second) / 2
+    assert verdict.lower is not None
+    assert verdict.upper is not None
+    assert verdict.lower <= truth <= verdict.upper
+    assert solution.lower <= truth <= solution.upper
+    size = float(abs(Fraction(first)) + abs(Fraction(second)))
+    assert verdict.upper - verdict.lower <= 1e-12 * size + 1e-320
+
+
+def test_totals_beyond_the_floats_have_no_certificate() -> None:
+    with pytest.raises(CertificateError, match="too large for floats"):
+        chain_certificate(two_steps("1e308", "1.5e308"), Question())

@@ -17,7 +17,7 @@ import recurl
 from recurl.errors import CertificateError
 from recurl.model.certificate import Certificate
 from recurl.model.tables import CALL, EXIT
-from recurl.solving.chain_certificate import chain_certificate
+from recurl.solving.no_choice import chain_certificate
 
 Tree = Any
 

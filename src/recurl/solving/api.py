@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from recurl.errors import NotProperError, UnknownNameError
 from recurl.model.rmdp import require_model
 from recurl.progress import Progress
-from recurl.solving.history import History
 from recurl.solving.question import Question
+from recurl.solving.solution import History
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recurl.errors import NotProperError
+from recurl.errors import CertificateError, NotProperError
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import EXIT, Layout
 from recurl.model.transforms.unravelling import Unravelling
 from recurl.policy import Policy
 from recurl.solving.finite import Contexts, solve_finite, stacks_of
-from recurl.solving.general_certificate import general_certificate
 from recurl.solving.one_exit import solve_one_exit
 from recurl.solving.properness import Analysis, analyse
 from recurl.solving.question import Question
 from recurl.solving.rows import greatest_last
 
 if TYPE_CHECKING:
+    from recurl.model.certificate import Certificate
     from recurl.model.tables import Floats
     from recurl.solving.solution import Solution
 
@@ -65,6 +65,23 @@ def solve_hierarchical(
         values_upper=_on_empty_stack(model, states, found.values_upper),
         _certify=partial(general_certificate, model, question, epsilon, options),
     )
+
+
+def general_certificate(
+    model: RMDP, question: Question, epsilon: float, options: dict[str, Any]
+) -> Certificate:
+    """The certificate of a general method, for answers that were found in another way.
+
+    Raises:
+        CertificateError: Not every policy is known to end; certificates prove that too.
+    """
+    from recurl.solving.structure import solve_any
+
+    general = solve_one_exit if model.kind.one_exit else solve_any
+    try:
+        return general(model, question, epsilon, **options).certificate
+    except NotProperError as error:
+        raise CertificateError(f"there is no certificate for this answer: {error}") from error
 
 
 def analyse_stacks(model: RMDP) -> Analysis | None:

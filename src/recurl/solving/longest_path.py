@@ -18,7 +18,7 @@ import numpy as np
 
 from recurl.model.tables import CALL, EXIT, Floats, Ints
 from recurl.policy import Policy
-from recurl.solving.general_certificate import general_certificate
+from recurl.solving.hierarchical import general_certificate
 from recurl.solving.outward import float_above, float_below
 from recurl.solving.solution import Solution
 

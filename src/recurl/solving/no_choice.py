@@ -1,4 +1,10 @@
-"""Models that leave nothing to decide: recursive Markov chains, evaluated."""
+"""Models that leave nothing to decide: recursive Markov chains, evaluated and certified.
+
+A certificate has one point and one piece per component. The expected total is affine in the exit
+values, R(q) + P(q).v. With p <= P the probabilities of `certain_reach`, R with a little added is a
+point at v = 0 from which the optimum rises by at most p.v + (1 - sum p) max v, and R with a little
+taken off is a piece with weights p.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +19,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.errors import CertificateError, NotProperError
+from recurl.model.certificate import Certificate, Piece, Point
+from recurl.model.tables import CALL
 from recurl.policy import Policy
-from recurl.solving.chain_certificate import chain_certificate
 from recurl.solving.evaluate import evaluate
+from recurl.solving.expectations import expectations
+from recurl.solving.infinite import can_go_on, must_go_on
 from recurl.solving.outward import float_above, float_below
+from recurl.solving.properness import StepBounds, chain_bounds
+from recurl.solving.reach import call_worth, reach_rows
+from recurl.solving.rows import rows_of_model
 from recurl.solving.solution import Solution
 
 if TYPE_CHECKING:
-    from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats, Tables
     from recurl.solving.question import Question
+
+_UNIT, _LEAST = 1.2e-16, 1e-323
 
 
 def has_choice(model: RMDP) -> bool:
@@ -100,3 +114,120 @@ def _worth_of_exits(
     low = sum(worth * Fraction(a if worth >= 0 else b) for worth, (a, b) in pairs)
     high = sum(worth * Fraction(b if worth >= 0 else a) for worth, (a, b) in pairs)
     return float_below(Fraction(low)), float_above(Fraction(high))
+
+
+def chain_certificate(model: RMDP, question: Question) -> Certificate:
+    """The certificate of a model with one action everywhere.
+
+    Raises:
+        CertificateError: Expected steps are infinite somewhere, but the total is not, or too large
+            for floats to prove.
+
+    Example:
+        >>> import recurl
+        >>> model = recurl.zoo.and_or()
+        >>> verdict = recurl.verify(model, chain_certificate(model, recurl.Question()))
+        >>> verdict.upper - verdict.lower < 1e-10, round(verdict.steps, 6)
+        (True, 10.549704)
+    """
+    t, proved = model.tables, chain_bounds(model.tables)
+    if proved is None or proved.reach is None:
+        endless = can_go_on(model, question, Policy.uniform(model))
+        if endless := endless or must_go_on(model, question):
+            return endless
+        raise CertificateError(f"{model.name}: the expected steps cannot be proved to be finite")
+    gain = question.transition_rewards(t)
+    reward = expectations(rows_of_model(t)._replace(reward=gain), everywhere=True).reward
+    root = question.root_values(t)
+    with np.errstate(over="ignore", invalid="ignore"):
+        above = _bound(t, gain, np.where(t.states, reward, 0.0), proved, 1.0)
+        below = _bound(t, gain, np.where(t.states, reward, 0.0), proved, -1.0)
+    ends = (-np.inf, np.inf)
+    if np.isfinite(above).all() and np.isfinite(below).all():
+        ends = _start(model, root, below, proved, -1.0), _start(model, root, above, proved, 1.0)
+    if not np.isfinite(ends).all():
+        raise CertificateError(f"{model.name}: its totals are too large for floats")
+    low, high = ends if question.sign > 0 else (-ends[1], -ends[0])
+    start = [t.start_component] * len(t.start_prob)
+    return Certificate(
+        model=model.fingerprint,
+        objective=question.objective,
+        rewards=question.rewards,
+        exit_values=list(question.exit_values),
+        lower=low,
+        upper=high,
+        points=[Point(c, above[own].tolist(), _calls(t, own, mixed=True)) for c, own in _blocks(t)],
+        pieces=[_piece(t, c, below[own], proved.reach[own]) for c, own in _blocks(t)],
+        steps=proved.steps.tolist(),
+        start_points=[[(c, 1.0)] for c in start],
+        start_pieces=start,
+        reach=reach_rows(t, proved.reach),
+    )
+
+
+def _blocks(t: Tables) -> list[tuple[int, slice]]:
+    """Components and their vertices."""
+    return [(c, slice(*map(int, t.component_start[c : c + 2]))) for c in range(t.n_components)]
+
+
+def _calls(t: Tables, own: slice, *, mixed: bool) -> list[Any]:
+    """For every call port of a component the point or piece of the callee."""
+    ports = np.flatnonzero(t.vertex_kind[own] == CALL) + own.start
+    callees: list[int] = t.box_component[t.vertex_box[ports]].tolist()
+    return [[(c, 1.0)] for c in callees] if mixed else callees
+
+
+def _piece(t: Tables, c: int, rewards: Floats, reach: Floats) -> Piece:
+    own = slice(*map(int, t.component_start[c : c + 2]))
+    weights = None if t.n_exits[c] == 1 else reach[:, : t.n_exits[c]].tolist()
+    return Piece(c, [0] * len(rewards), _calls(t, own, mixed=False), rewards.tolist(), weights)
+
+
+def _bound(t: Tables, gain: Floats, x: Floats, proved: StepBounds, sign: float) -> Floats:
+    """Values that are on one side of their equations: x plus or minus a multiple of d.
+
+    By d >= 1 + sum p d, and at calls d >= 1 + d(en) + rise(d(ret)), the multiple is what the values
+    fall short by, rounding included. (Bounds are doubled to have slack at calls too.)
+    """
+    d = 2 * proved.steps + (t.vertex_kind == CALL)
+    calls = t.vertex_kind == CALL
+    worth, error = call_worth(t, x, proved.reach, np.maximum if sign > 0 else np.minimum)
+    x = x.copy()
+    x[calls] = worth
+    short = float(_shortfall(t, gain, x, sign).max(initial=0.0))
+    shift: Floats = sign * 2 * (short + float(error.max(initial=0.0))) * d
+    return x + shift
+
+
+def _shortfall(t: Tables, gain: Floats, x: Floats, sign: float) -> Floats:
+    """By how much values may be on the wrong side of the equation of each action.
+
+    As the probabilities of an action add up to 1, their rounding counts by what a transition
+    changes. That of gains and values, also of values that are shifted later, counts by their size.
+    """
+    start, after = t.transition_start[:-1], gain + x[t.target]
+    own = np.repeat(x[t.action_vertex], np.diff(t.transition_start))
+    change = after - own
+    rounded = np.abs(gain) + np.abs(after) + np.abs(own) + np.abs(x[t.target])
+    terms = np.diff(t.transition_start) + 4
+    short = np.maximum(sign * np.add.reduceat(t.prob * change, start), 0.0)
+    short += terms * _UNIT * np.add.reduceat(t.prob * np.abs(change), start)
+    short += _UNIT * np.add.reduceat(t.prob * rounded, start)
+    result: Floats = short * (1 + terms * _UNIT) + terms * _LEAST
+    return result
+
+
+def _start(model: RMDP, root: Floats, x: Floats, proved: StepBounds, sign: float) -> float:
+    """The bound at the start, rounded outwards."""
+    assert proved.reach is not None
+    t = model.tables
+    first = int(t.component_start[t.start_component])
+    worths, total = list(map(Fraction, root.tolist())), Fraction(0)
+    worst = max(worths) if sign > 0 else min(worths)
+    for entry in np.flatnonzero(t.start_prob > 0).tolist():
+        p = [Fraction(each) for each in proved.reach[first + entry, : len(root)].tolist()]
+        p = [Fraction(1)] if len(root) == 1 else p
+        left = sum(each * worth for each, worth in zip(p, worths, strict=True))
+        value = Fraction(float(x[first + entry])) + left + (1 - sum(p)) * worst
+        total += model.exact.start(entry) * value
+    return float_above(total) if sign > 0 else float_below(total)

@@ -11,9 +11,8 @@ import numpy as np
 
 from recurl.policy import Policy
 from recurl.solving.blocks import Iterate, linear_program, policy_iteration, value_iteration
-from recurl.solving.history import is_watched
 from recurl.solving.one_exit_bounds import Bounds, enclose, enclose_tightly, one_exit_certificate
-from recurl.solving.solution import Solution
+from recurl.solving.solution import Solution, is_watched
 
 if TYPE_CHECKING:
     from recurl.model.certificate import Certificate

@@ -12,7 +12,7 @@ import numpy as np
 from recurl.model.rmdp import require_model
 from recurl.model.tables import CALL, CALLS, EXITS, Floats, Ints, Mask, Tables
 from recurl.policy import RANDOM, Policy
-from recurl.solving.endless import endless_policy
+from recurl.solving.ending_policies import endless_policy
 from recurl.solving.evaluate import evaluate
 from recurl.solving.expectations import expectations
 from recurl.solving.offsets import bounds_with_offsets, bounds_with_reach

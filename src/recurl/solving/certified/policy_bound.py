@@ -13,7 +13,7 @@ from recurl.solving.certified.lower import Lower, improved, lower_bound, steps_o
 from recurl.solving.certified.points import Cloud
 from recurl.solving.certified.problem import Problem
 from recurl.solving.certified.search import stackless_actions
-from recurl.solving.ending_policy import ending_policy
+from recurl.solving.ending_policies import ending_policy
 from recurl.solving.infinite import visited
 from recurl.solving.rows import part_of
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from recurl.errors import NotProperError
 from recurl.model.tables import CALL, Floats, Ints, Tables
-from recurl.solving.ending_policy import ending_policy
+from recurl.solving.ending_policies import ending_policy
 from recurl.solving.potential import Potential, potential
 from recurl.solving.properness import analyse, step_evidence
 
