@@ -25,6 +25,7 @@ REASONS = {
     "some policy may not end": "ends with probability",
     "a run may not end": "may never end",
     "steps are not bounded": "step",
+    "calls and returns are nearly balanced": "nearly balanced",
     "floats are too coarse": "no longer bring the bounds together",
     "time": "the time is up",
 }

@@ -99,3 +99,15 @@ def test_many_types_are_quick_and_narrow() -> None:
     assert best.lower <= Fraction(9, 11) <= best.upper
     assert worst.lower <= Fraction(2, 3) <= worst.upper
     assert max(best.gap, worst.gap) < 1e-11
+
+
+def test_wide_intervals_say_why() -> None:
+    builder = recurl.Builder("critical").component("A", entries="in", exits="out")
+    builder.box("a", "A").box("b", "A").at("in").action("wait").to("later")
+    for name in ("in", "later"):
+        builder.at(name).action("go").to("a", "1/2").to("out", "1/2")
+    builder.at("a.out").action("next").to("b").at("b.out").action("next").to("out")
+    found = recurl.termination(builder.build(), "min")
+    assert found.lower < found.upper == 1
+    assert found.reason.endswith("nearly balanced, floats prove no narrower interval")
+    assert "balanced" not in recurl.termination(recurl.zoo.gambler(p=0.6)).reason

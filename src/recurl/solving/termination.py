@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
 
 _LIMIT, _SWEEPS, _FROM_ZERO = 80, 16, 200
+_NARROW = 1e-8
+"""Width that is reached unless a policy nearly calls as often as it returns."""
+_PROOF = "the policy attains one end, an inductive vector proves the other"
+_WIDE = "where calls and returns are nearly balanced, floats prove no narrower interval"
 _DELTAS: Floats = np.ldexp(1.0, np.arange(-51, -12, 3))
 
 
@@ -82,7 +86,7 @@ def termination(model: RMDP, objective: str = "max") -> Solution:
         low,
         high,
         method="policy iteration" if greatest else "newton",
-        reason="the policy attains one end, an inductive vector proves the other",
+        reason=_PROOF if high - low <= _NARROW else f"{_PROOF}; {_WIDE}",
         policy=policy,
         work={"policies" if greatest else "newton steps": steps},
         seconds=time.perf_counter() - begin,
