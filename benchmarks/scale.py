@@ -25,6 +25,7 @@ import numpy as np
 import recurl
 from recurl.execution.engine import Link
 from recurl.execution.pieces import Session, results_of
+from recurl.learn.pac.environment_draws import Draws, draw_outcomes
 from recurl.model.table_folder import TYPES, open_tables, write_header
 from recurl.model.tables import CALLS, Tables
 from recurl.solving.by_components import DEFAULT_MEMORY, solve_large
@@ -70,16 +71,33 @@ def workers(number: int = 20) -> None:
         )
 
 
-def samples() -> None:
-    env = recurl.ModelEnv(recurl.zoo.random_model(seed=1, components=4, nodes=30, kind="one_exit"))
+def timed_draws(env: Any, draws: Draws, link: Link) -> tuple[int, float]:
+    """Number of draws, and the computing that they took."""
+    began = time.process_time()
+    found = draw_outcomes(env, draws, link)
+    return sum(times for *_, times in found), time.process_time() - began
+
+
+def samples(number: int = 100_000) -> None:
+    """Draws of one round of a learner with generative access, the bounds between rounds apart.
+
+    Samples a second of computing of each worker tell how it scales where every worker has a core.
+    """
+    env = recurl.ModelEnv(recurl.zoo.gambler(p=0.25))
+    state, _ = env.reset(seed=0)
     for many in (1, WORKERS):
-        learner = recurl.PACLearner(
-            1e-3, 0.1, steps=50, reward_bound=1, support=3, starts=1, workers=many, on="processes"
+        with Session(timed_draws, shared=env, on="processes", workers=many) as session:
+            session.run([Draws([(state, 0)], [1], [0, worker]) for worker in range(many)])
+            parts = [Draws([(state, 0)], [number // many], [1, worker]) for worker in range(many)]
+            began = time.perf_counter()
+            found = results_of(session.run(parts))
+            seconds = time.perf_counter() - began
+        total, least = sum(drawn for drawn, _ in found), max(spent for _, spent in found)
+        print(
+            f"{many} workers: {total / least:,.0f} samples a second of computing, "
+            f"{total / seconds:,.0f} a second",
+            flush=True,
         )
-        began = time.perf_counter()
-        found = learner.learn(env, most=400_000)
-        seconds = time.perf_counter() - began
-        print(f"{many} workers: {found.samples / seconds:,.0f} samples a second", flush=True)
 
 
 def large_model(transitions: int, folder: Path) -> None:
