@@ -13,7 +13,7 @@ mpl.use("agg")
 
 # Same examples on every run and machine. HYPOTHESIS_PROFILE=explore looks for new ones.
 settings.register_profile(
-    "repeatable", deadline=None, derandomize=True, database=None, max_examples=50
+    "repeatable", deadline=None, derandomize=True, database=None, max_examples=25
 )
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
