@@ -28,6 +28,9 @@ from recurl.learn.callbacks import SaveEvery
 from recurl.learn.deep.learner import DeepLearner
 from recurl.learn.learner import Learner
 
+BUDGET = 10_000
+"""Steps that fractions refer to: runs are compared with one that is learned in other parts."""
+
 SETTINGS: dict[str, Any] = {"episode_limit": 100, "evaluate_every": 700, "evaluate_episodes": 5}
 SMALL: dict[str, Any] = {**SETTINGS, "hidden": (8,), "batch": 8, "warm_up": 50, "buffer": 500}
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -47,6 +50,7 @@ def make(kind: str, loop: str) -> Learner:
     """A new learner."""
     learner, settings = KINDS[kind]
     made: Learner = learner(LOOPS[loop](), **settings)
+    made.set_budget(BUDGET)
     return made
 
 
