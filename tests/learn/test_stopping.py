@@ -110,7 +110,7 @@ def test_many_runs_stop_together() -> None:
         return made[-1]
 
     with pytest.raises(KeyboardInterrupt):
-        recurl.learn_many(recurl.zoo.cloud(), 3, ENDLESS, algorithm=make, threads=3, **SETTINGS)
+        recurl.learn_many(recurl.zoo.cloud(), 3, ENDLESS, algorithm=make, workers=3, **SETTINGS)
     steps = [learner.steps for learner in made]
     assert min(steps) >= 1
     assert steps[-1] >= 1000
