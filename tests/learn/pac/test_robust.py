@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -95,6 +96,25 @@ def test_what_may_be_missing_widens_the_bounds_by_its_worth() -> None:
     bounds.tighten(sets._replace(missing=gone, low=low), 1e-12)
     # z = 0.9 + 0.1 * 21 = 3, y = 1 + x + z and x = 1 + (x + y) / 4, that is x = 2.5 + z / 2
     assert bounds.upper == pytest.approx(4)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_value_of_unknown_starts_is_rounded_to_the_safe_side(sign: float) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        n = int(rng.integers(2, 7))
+        x, low = rng.normal(size=n), rng.uniform(0, 1 / n, n)
+        high = low + rng.uniform(0, 1 / n, n)
+        high[-1] = 1.0
+        sets = Sets(low, high, low / low.sum(), np.array([2.0]), np.array([0.0]))
+        rest, exact = 1 - sum(map(Fraction, low.tolist())), Fraction(0)
+        for k in np.argsort(-sign * x).tolist():
+            more = min(rest, Fraction(high[k]) - Fraction(low[k]))
+            rest -= more
+            exact += (Fraction(low[k]) + more) * Fraction(x[k])
+        found = Starts(np.arange(n, dtype=np.int32), sets).expectation(x, 0.0, sign)
+        assert sign * (Fraction(found) - exact) >= 0
+        assert found == pytest.approx(float(exact))
 
 
 def test_starts_are_weighted_at_their_best_and_worst() -> None:

@@ -191,21 +191,13 @@ class Starts(NamedTuple):
 
     def expectation(self, x: Floats, beyond: float, sign: float) -> float:
         """Greatest (sign 1) or least (-1) value; a start never seen is worth ``beyond``."""
-        own, more = self.sets, bool(self.sets.missing[0] > 0)
-        worth = sign * np.append(x[self.vertices], [beyond] * more)
-        low, centre = (np.append(part, [0.0] * more) for part in (own.low, own.centre))
-        room = np.append(own.high, own.missing[:more]) - low
-        best_first = np.argsort(-worth, kind="stable")
-        if own.radius[0] < 2:
-            low, room = centre.copy(), np.zeros(len(worth))
-            best = best_first[0]
-            moved = min(own.radius[0] / 2, 1 - low[best])
-            low[best] += moved
-            low -= _fill(low * (np.arange(len(low)) != best), moved, best_first[::-1])
-            return sign * float(low @ worth)
-        prob = low + _fill(room, max(1.0 - float(low.sum()), 0.0), best_first)
-        prob[best_first[-1]] += max(1.0 - float(prob.sum()), 0.0)
-        return sign * float(prob @ worth)
+        count, nothing = len(self.vertices), len(x)
+        ends = np.array([0, 1], np.int32), np.array([0, count], np.int32)
+        second = np.full(count, nothing, np.int32)
+        one = Successors(*map(_fixed, (*ends, self.vertices, second)))
+        reward, room = np.zeros(count), np.empty((4, count + 1))
+        worth = np.append(x, 0.0)
+        return float(expectation(one, self.sets, reward, worth, 0, sign, beyond, room))
 
     def doubt(self, above: Floats, below: Floats, reach: float) -> float:
         """Width of the start value due to the start distribution alone, both ends together."""
@@ -213,14 +205,6 @@ class Starts(NamedTuple):
         high = self.expectation(above, reach, 1.0) - float(centre @ above[self.vertices])
         low = float(centre @ below[self.vertices]) - self.expectation(below, -reach, -1.0)
         return high + low
-
-
-def _fill(room: Floats, amount: float, order: np.ndarray) -> Floats:
-    """An amount given out in an order, to each at most its room."""
-    filled = np.zeros_like(room)
-    before = np.cumsum(room[order]) - room[order]
-    filled[order] = np.clip(amount - before, 0.0, room[order])
-    return filled
 
 
 class RobustBounds:
