@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from recurl.learn.deep.learner import DeepRecursiveQLearning
 from recurl.learn.tabular import RecursiveQLearning
@@ -129,6 +130,14 @@ def test_networks_learn_by_the_same_verb(run: Run, run_json: RunJson, tmp_path: 
     assert row["value"] == evaluate(saved.policy()).value
 
 
-def test_networks_take_exit_values_as_they_are(run: Run) -> None:
+def test_the_model_can_be_learned(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    given = ("--algorithm", "model-based", "--episode-limit", "200", "--out", "m")
+    run("learn", "cloud", "--steps", "500", *given)
+    run("learn", "cloud", "--steps", "1000", "--out", "m", "--resume")
+    [row] = run_json("evaluate", "m")["runs"]
+    assert row["value"] == pytest.approx(-5.3425, abs=1e-3)
+
+
+def test_an_option_that_an_algorithm_does_not_have_is_refused(run: Run) -> None:
     done = run("learn", "cloud", "--algorithm", "dqn", "--quantum", "0.1", code=2)
-    assert "--quantum is for tables" in done.stderr
+    assert "--quantum is not a setting of dqn" in done.stderr

@@ -28,8 +28,8 @@ EXAMPLES = """\
   recurl learn cloud --settings tuned/best.yaml --out runs/tuned
 """
 
-DEEP = ("deep-rql", "dqn")
-"""Algorithms with networks in place of tables."""
+TABULAR = ("rql", "q")
+"""Algorithms with tables, which `recurl explain` shows."""
 
 
 def learn(
@@ -39,7 +39,8 @@ def learn(
     algorithm: Annotated[
         str,
         typer.Option(
-            help="'rql' (recursive) or 'q' (flat), with tables; 'deep-rql' or 'dqn', with networks."
+            help="'rql' (recursive) or 'q' (flat), with tables; 'model-based'; 'deep-rql' or "
+            "'dqn', with networks."
         ),
     ] = "rql",
     steps: Annotated[int, count("Steps of each run.")] = 1_000_000,
@@ -78,12 +79,16 @@ def learn(
     algorithm, from_file = (algorithm, {}) if settings is None else _from_file(settings)
     chosen = {
         "preset": preset,
-        "learning_rate": learning_rate,
-        "exploration": exploration,
         "gamma": discount,
         "episode_limit": episode_limit,
         "evaluate_every": evaluate_every,
-        **_for_tables(algorithm, quantum=quantum, memory=memory),
+        **_settings_of(
+            algorithm,
+            learning_rate=learning_rate,
+            exploration=exploration,
+            quantum=quantum,
+            memory=memory,
+        ),
         **from_file,
     }
     if resume:
@@ -98,7 +103,7 @@ def learn(
         print_json({"model": found.name, "out": str(out), "runs": rows})
     else:
         show(_table(rows), *_warnings(rows))
-        tables = algorithm not in DEEP
+        tables = algorithm in TABULAR
         typer.echo(_next(out, f"{again} --steps {2 * steps} --resume", tables=tables))
 
 
@@ -116,13 +121,16 @@ def _from_file(path: Path) -> tuple[str, dict[str, Any]]:
     return run.method.algorithm, run.settings
 
 
-def _for_tables(algorithm: str, **given: Any) -> dict[str, Any]:
-    if algorithm not in DEEP:
-        return given
+def _settings_of(algorithm: str, **given: Any) -> dict[str, Any]:
+    """The options that an algorithm has settings for; the others must not be given."""
+    from recurl.experiment.options import learner_class
+
+    known = learner_class(algorithm).settings_type.__struct_fields__
     for name, value in given.items():
-        if value is not None:
-            raise UsageError(f"--{name} is for tables: a network takes exit values as they are")
-    return {}
+        if name not in known and value is not None:
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} is not a setting of {algorithm}: leave it out")
+    return {name: value for name, value in given.items() if name in known}
 
 
 def _fresh(

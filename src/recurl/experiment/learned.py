@@ -37,6 +37,7 @@ ASKED = "run.json"
 WORDS = {
     "rql": "recursive Q-learning",
     "q": "flat Q-learning",
+    "model-based": "model-based recursive learning",
     "deep-rql": "deep recursive Q-learning",
     "dqn": "DQN",
 }

@@ -29,12 +29,13 @@ def algorithms() -> dict[str, str]:
 
     Example:
         >>> sorted(algorithms())
-        ['deep-rql', 'dqn', 'q', 'rql']
+        ['deep-rql', 'dqn', 'model-based', 'q', 'rql']
     """
     tabular, deep = "recurl.learn.tabular", "recurl.learn.deep.learner"
     return {
         "rql": f"{tabular}:RecursiveQLearning",
         "q": f"{tabular}:QLearning",
+        "model-based": "recurl.learn.model_based.learner:ModelBasedRecursiveLearning",
         "deep-rql": f"{deep}:DeepRecursiveQLearning",
         "dqn": f"{deep}:DQN",
     }

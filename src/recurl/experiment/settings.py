@@ -50,7 +50,7 @@ class Method(msgspec.Struct, frozen=True):
 
     Attributes:
         name: Short name, part of the records' file names.
-        algorithm: ``"rql"``, ``"q"``, ``"deep-rql"`` or ``"dqn"``.
+        algorithm: ``"rql"``, ``"q"``, ``"model-based"``, ``"deep-rql"`` or ``"dqn"``.
         settings: What this method adds to the experiment's settings.
         label: Name in tables and figures.
         published: Its name in the published curves, if it has one.

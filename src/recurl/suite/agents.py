@@ -94,7 +94,8 @@ def ready_agents() -> dict[str, Method]:
 
     Example:
         >>> [name for name in ready_agents() if not name.startswith("sb3")]
-        ['uniform', 'q', 'q-paper', 'rql', 'rql-paper', 'dqn', 'deep-rql']
+        ['uniform', 'q', 'q-paper', 'rql', 'rql-paper', 'model-based', 'dqn',
+        'deep-rql']
     """
     from recurl.learn.settings import DEFAULT_PRESET, PRESETS
 
@@ -107,12 +108,12 @@ def ready_agents() -> dict[str, Method]:
             for preset in PRESETS
             if preset != DEFAULT_PRESET
         ]
-    deep = {"dqn": "DQN", "deep-rql": "deep recursive Q-learning"}
-    found += [
-        Method(name, name, label=deep.get(name, name))
-        for name in (*deep, *algorithms())
-        if name not in labels
-    ]
+    others = {
+        "model-based": "model-based learning",
+        "dqn": "DQN",
+        "deep-rql": "deep recursive Q-learning",
+    }
+    found += [Method(name, name, label=others[name]) for name in others]
     peers = {"dqn": "DQN", "ppo": "PPO", "recurrent-ppo": "recurrent PPO"}
     found += [Method(f"sb3-{k}", f"sb3-{k}", label=f"{v} (SB3)") for k, v in peers.items()]
     return {method.name: method for method in found}

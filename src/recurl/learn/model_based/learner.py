@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 from recurl.learn.curve import Curve
 from recurl.learn.learner import Learner, subject_of
 from recurl.learn.model_based.engine import ModelBasedEngine
-from recurl.learn.model_based.settings import ModelBasedSettings, make_model_based_settings
+from recurl.learn.model_based.settings import (
+    PRESETS,
+    ModelBasedSettings,
+    make_model_based_settings,
+)
 from recurl.learn.settings import DEFAULT_PRESET, with_defaults
 from recurl.model.rmdp import RMDP
 
@@ -63,6 +67,7 @@ class ModelBasedRecursiveLearning(Learner):
 
     flat = False
     kind = "ModelBasedRecursiveLearning"
+    presets = PRESETS
     settings_type = ModelBasedSettings
     make_settings = staticmethod(make_model_based_settings)
     chunk = 10_000
