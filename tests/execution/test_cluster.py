@@ -22,6 +22,9 @@ from recurl.experiment.tune import Tuned, TuneWatch, tune
 
 pytest.importorskip("ray", reason="needs the extra 'ray'")
 
+# Ray forks to start its processes; jax, which other tests may have loaded, warns of every fork.
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
+
 
 @pytest.fixture(scope="module")
 def nodes():

@@ -83,3 +83,10 @@ def test_changes_pass_through_calls_as_the_whole_matrix_says() -> None:
     changes = random.random((3, 2))
     np.testing.assert_allclose(calls.toarray() @ changes.ravel(), calls @ changes)
     np.testing.assert_allclose(calls @ changes, (visits @ calls.through(changes)).ravel())
+
+
+def test_exits_that_are_never_reached_leave_no_rounding_behind() -> None:
+    model = recurl.zoo.palindrome_product(2, "0.05")
+    solution = recurl.solve(model, epsilon=1e-5)
+    assert solution.method == "certified"
+    assert solution.gap <= 1e-5

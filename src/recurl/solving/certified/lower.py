@@ -134,7 +134,8 @@ def _solve_reach(lower: Lower, slack: float, inverses: Inverses) -> None:
         return _Reach(lower, reach, slack)
 
     rest = fixed_point(ctx, apply, start, 0.5 * slack, inverses, trusted=1e-3)
-    lower.reach = rest.values
+    # Exits that are never reached get what rounding leaves there: far less than the slack.
+    lower.reach = np.where(rest.values < 1e-3 * slack, 0.0, rest.values)
 
 
 def _fixed_reach(contexts: Contexts) -> Floats:
