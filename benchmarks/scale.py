@@ -7,7 +7,8 @@
                                                   a 1-exit model on disk, solved part by part
 
 Overhead is the time of a call, less that of starting the engine, divided by the pieces. Efficiency
-is the part of the workers' time that they spend within pieces.
+is the wall time of one worker by that of two, divided by two: it needs a machine with nothing else
+to do.
 """
 
 from __future__ import annotations
@@ -58,17 +59,24 @@ def pieces(count: int = 10_000) -> None:
 
 def workers(number: int = 20) -> None:
     for engine in ENGINES[1:]:
-        with Session(busy, shared=1.0, on=engine, workers=WORKERS) as session:
-            session.run([0] * 2 * WORKERS)
-            began = time.perf_counter()
-            own = results_of(session.run(range(number)))
-            seconds = time.perf_counter() - began
-        share = sum(own) / (WORKERS * seconds)
+        alone, _ = _busy(engine, 1, number)
+        together, within = _busy(engine, WORKERS, number)
         print(
-            f"{engine:10} {number} pieces of a second of computing, {WORKERS} workers: "
-            f"{seconds:.1f} s, efficiency {share:.3f}",
+            f"{engine:10} {number} pieces of a second of computing: {alone:.1f} s by one worker, "
+            f"{together:.1f} s by {WORKERS}; efficiency {alone / (WORKERS * together):.3f}, "
+            f"{within:.3f} of their time within pieces",
             flush=True,
         )
+
+
+def _busy(engine: str, many: int, number: int) -> tuple[float, float]:
+    """Wall time of some pieces, and the share of the workers' time that is spent within them."""
+    with Session(busy, shared=1.0, on=engine, workers=many) as session:
+        session.run([0] * 2 * many)
+        began = time.perf_counter()
+        own = results_of(session.run(range(number)))
+        seconds = time.perf_counter() - began
+    return seconds, sum(own) / (many * seconds)
 
 
 def timed_draws(env: Any, draws: Draws, link: Link) -> tuple[int, float]:
