@@ -140,7 +140,7 @@ def _parts(t: Tables, memory: int) -> Iterator[Ints]:
 
 def _solve_part(t: Tables, components: Ints, entries: tuple[Floats, Floats], epsilon: float) -> int:
     """Solve some components, and write the bounds at their entries; number of transitions."""
-    lower, upper, rows, transitions = _Sheet.of(t, components).parts(entries)
+    lower, upper, rows, transitions = _Excerpt.of(t, components).parts(entries)
     steps = step_bounds(cast("System", lower))
     if steps is None:
         raise NotProperError(f"runs need not end within components {components[:5].tolist()}, ...")
@@ -156,7 +156,7 @@ def _solve_part(t: Tables, components: Ints, entries: tuple[Floats, Floats], eps
 
 
 @dataclass(eq=False)
-class _Sheet:
+class _Excerpt:
     """Some components of a model, numbered by themselves.
 
     Attributes:
@@ -180,7 +180,7 @@ class _Sheet:
     at: Ints
 
     @classmethod
-    def of(cls, t: Tables, components: Ints) -> _Sheet:
+    def of(cls, t: Tables, components: Ints) -> _Excerpt:
         begin, end = t.component_start[components], t.component_start[components + 1]
         vertices = runs(begin, end - begin)
         kind = t.vertex_kind[vertices]
