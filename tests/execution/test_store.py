@@ -22,6 +22,16 @@ def test_files_are_written_replaced_read_and_removed(kind: str, tmp_path: Path) 
     assert store.read("a/b.partial") is None
 
 
+def test_any_url_of_fsspec_will_do() -> None:
+    pytest.importorskip("fsspec", reason="URLs need the extra 'ray'")
+    store = Store("memory://checkpoints")
+    store.write("a/b.partial", b"one")
+    store.write("a/b.partial", b"two")
+    assert Store("memory://checkpoints").read("a/b.partial") == b"two"
+    store.remove("a/b.partial")
+    assert store.read("a/b.partial") is None
+
+
 def test_a_folder_is_meant_wherever_the_reader_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,15 @@ def test_a_continued_run_is_as_fast_as_it_is_now() -> None:
     assert estimate.seconds() == 20.0
 
 
+def test_runs_too_short_to_report_tell_the_pace_at_their_end() -> None:
+    runs = paper_experiments(seeds=2)["cloud"].runs()
+    first, second = (run for run in runs if run.method.name == "rql")
+    estimate = Estimate([first, second], workers=1)
+    estimate.note(first, 0, 0.0)
+    estimate.complete(first, 3.0)
+    assert estimate.seconds() == 3.0
+
+
 def test_many_workers_do_not_shorten_a_run() -> None:
     (run, *_) = paper_experiments(seeds=1)["cloud"].runs()
     estimate = Estimate([run], workers=8)

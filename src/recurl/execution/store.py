@@ -36,7 +36,7 @@ class Store:
         return f"{self.place}/{name}"
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file; None if file not found."""
+        """The content of a file; None if it does not exist."""
         try:
             if is_url(self.place):
                 found: bytes = _files(self.place).cat_file(self.path(name))

@@ -47,8 +47,11 @@ class Estimate:
         """Note the steps of a run, and the seconds that all but those before took."""
         self._done[_key(run)] = steps, steps - before, seconds
 
-    def complete(self, run: Run) -> None:
-        """A run is over, whatever it took."""
+    def complete(self, run: Run, seconds: float = 0.0) -> None:
+        """A run is over; its seconds tell the pace if it was too short to report on its way."""
+        _, reported, _ = self._done.get(_key(run), (0, 0, 0.0))
+        if not reported:
+            self.note(run, run.experiment.steps, seconds)
         self._left[_key(run)] = 0
 
     @property
@@ -157,9 +160,8 @@ class Display(ProgressLine, Watch):
     def finish(self, run: Run, record: Record) -> None:
         """Say how a run ended: on a terminal only if it failed."""
         self._ended += 1
-        if record.failed:  # it may have failed before its first step, and others like it will
-            self._estimate.note(run, run.experiment.steps, 0.0)
-        self._estimate.complete(run)
+        # One may have failed before its first step, and others like it will.
+        self._estimate.complete(run, 0.0 if record.failed else record.seconds)
         self._note()
         if record.failed or not is_live():
             self.say(self._line(run, record))
