@@ -78,7 +78,8 @@ def test_values_of_a_deterministic_model_by_hand() -> None:
 
 
 def test_the_docs_show_the_loop_as_it_is() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "learning.md").read_text(encoding="utf-8")
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "reference" / "learning.md").read_text(encoding="utf-8")
     shown = page.split("```python\n")[1].split("```")[0]
     source = Path(reference.__file__).read_text(encoding="utf-8")
     assert shown.startswith("for _ in range(steps):")

@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 ROW = re.compile(r"^\| `(\w+)` \| (-?[\d.]+) \| (-?[\d.]+) \| ([\d.e-]+) \|", re.MULTILINE)
 ROWS = [
     row
-    for page in ("automata", "grammars")
+    for page in ("results/automata", "reference/grammars")
     for row in ROW.findall((DOCS / f"{page}.md").read_text())
 ]
 

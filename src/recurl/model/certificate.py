@@ -1,7 +1,7 @@
 """Certificates: numbers that prove both ends of an interval and can be checked.
 
 All numbers are binary floats taken literally. With rewards and exit values negated where the least
-total is asked for, the inequalities are (see also docs/solving.md):
+total is asked for, the inequalities are (see also docs/explanation/certificates.md):
 
 - *Points* prove the upper end. Point i of a component has exit values v_i and a value w_i(q) for
   every vertex q, at least v_i at exits, at least the best action's expectation at states, and at a

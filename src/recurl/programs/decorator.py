@@ -234,7 +234,7 @@ def program(
 
     The function may use all of Python that can be followed by its locals: parameters and results,
     if, while and for, tuples, numbers, enums, pure helper functions, and calls of programs anywhere
-    in expressions. See docs/programs.md.
+    in expressions. See docs/reference/programs.md.
 
     Args:
         function: The function.

@@ -2,8 +2,9 @@
 
 *Visits* f >= 0, 0 at exits and not 0 at the start, with ``f(q) <= sum p f(q')`` and
 ``f(call) <= f(en) + min f(ret)``, show that expected steps are infinite: those of a policy if this
-holds for its actions, those of all policies if it holds for all actions (docs/solving.md has the
-proof). With a potential that falls, or one that grows along a policy, totals are infinite too.
+holds for its actions, those of all policies if it holds for all actions. With a potential that
+falls, or one that grows along a policy, totals are infinite too. The proof is in
+docs/explanation/certificates.md.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ Policy iteration finds it, from a policy that ends as surely as possible: better
 hence end too.
 
 If J <= c(a) + sum p J for all actions then no policy costs less than J: that is clear for those
-that pay infinitely much, and the others forget J, as in docs/solving.md. With H(q) = h(exit) - h(q)
-the mix (1 - delta) J + delta H has room for the errors of J. Likewise K >= c + sum p K for the
-actions of the policy bounds its costs, and its own steps make room for errors.
+that pay infinitely much, and the others forget J, as in docs/explanation/certificates.md. With
+H(q) = h(exit) - h(q) the mix (1 - delta) J + delta H has room for the errors of J. Likewise
+K >= c + sum p K for the actions of the policy bounds its costs, and its own steps make room for
+errors.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ rounded arithmetic proves them with room to spare (see `recurl.verification.roun
 With F the operator of the optimality equations, U >= F(U) and L <= F(L) imply that the optimum
 lies between L and U *on a proper model*, and the step bounds d prove that the model is proper. For
 other models see `recurl.verification.theorems`. Inequalities are needed only where runs can come
-to. The proofs are in docs/solving.md.
+to. The proofs are in docs/explanation/certificates.md.
 """
 
 from __future__ import annotations

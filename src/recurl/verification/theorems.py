@@ -3,7 +3,8 @@
 Bounds of single steps are bounds of totals if every policy ends; or, for the upper end, if a
 potential shows that not ending costs, or what is still to come is never worth less than 0; or, for
 the lower end, if the policy of the pieces ends, or what is still to come is never worth more than
-0. Infinite optima rest on visits that do not fall. The proofs are in docs/solving.md.
+0. Infinite optima rest on visits that do not fall. The proofs are in
+docs/explanation/certificates.md.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 In the sense of the greatest total: U >= r + sum p U' for all actions and U >= 0 imply that no
 policy has more than U. L <= r + sum p L' for the chosen actions implies that they reach L, if runs
 surely leave the states with L > 0: there g > sum p g', over those states. For the least total,
-chosen and all actions change places. The proofs are in docs/solving.md. Nothing is shared with the
-solvers; all arithmetic is exact.
+chosen and all actions change places. Nothing is shared with the solvers; all
+arithmetic is exact. The proofs are in docs/explanation/certificates.md.
 """
 
 from __future__ import annotations
