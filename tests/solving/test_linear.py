@@ -17,7 +17,10 @@ from recurl.solving.linear import (
     Lumped,
     batches,
     can_reach,
+    chosen_lines,
+    inner_part,
     reaching,
+    solve_directly,
     solve_nonnegative,
 )
 from recurl.solving.one_exit_system import System as OneExit
@@ -92,6 +95,26 @@ def test_small_blocks_are_taken_together_and_large_ones_alone() -> None:
     sizes = [1, 150, 300, 2, 2999, 3, 1]
     start = np.concatenate([[0], np.cumsum(sizes)])
     assert list(batches(start)) == [(0, 2), (2, 3), (3, 4), (4, 5), (5, 7)]
+
+
+@given(seed=st.integers(0, 1000), size=st.integers(2, 12))
+def test_chosen_lines_split_at_a_column(seed: int, size: int) -> None:
+    matrix = random_matrix(seed, size, 2, 0.9)
+    random = np.random.default_rng(seed)
+    x, first = random.uniform(size=size), int(random.integers(size))
+    chosen = random.integers(size, size=size - first).astype(np.int32)
+    lines = chosen_lines(csr_array(matrix), chosen)
+    np.testing.assert_array_equal(lines.toarray(), matrix[chosen])
+    inner, others = inner_part(lines, first, x)
+    np.testing.assert_array_equal(inner.toarray(), matrix[chosen][:, first:])
+    np.testing.assert_allclose(others, matrix[chosen][:, :first] @ x[:first], atol=1e-15)
+
+
+def test_elimination_in_the_order_of_rows() -> None:
+    matrix = np.tril(random_matrix(1, 300, 4, 0.9))
+    chain = Chain(csr_array(matrix), np.ones(300))
+    expected = np.linalg.solve(np.eye(300) - matrix, np.ones(300))
+    np.testing.assert_allclose(solve_directly(chain, ordered=True), expected, rtol=1e-12)
 
 
 def test_what_leads_to_a_set() -> None:

@@ -16,7 +16,14 @@ import numpy as np
 from recurl.errors import NotProperError
 from recurl.solving import linear
 from recurl.solving.equations import UNIT, Equations
-from recurl.solving.linear import Chain, LinearSolver, batches, inner_part, solve_directly
+from recurl.solving.linear import (
+    Chain,
+    LinearSolver,
+    batches,
+    chosen_lines,
+    inner_part,
+    solve_directly,
+)
 
 if TYPE_CHECKING:
     from recurl.model.tables import Floats, Ints, Mask
@@ -24,7 +31,11 @@ if TYPE_CHECKING:
 HUGE = 1e14
 """Values that only a model without finite ones leads to."""
 _SWEEPS, _PATIENCE, _ROUNDS, _STALLED = 5, 10, 400, 5
+_BETWEEN = 5
+"""Sweeps over small blocks between eliminations."""
 _FINEST, _COARSEST = 1e-10, 1e-4
+_FILL = 30
+"""Numbers of a row up to which elimination may fill it."""
 
 
 @dataclass(eq=False)
@@ -118,7 +129,7 @@ class Iterate:
     def chain(self, first: int, last: int) -> Chain:
         """The linear equations of rows under the chosen actions; earlier rows keep their values."""
         taken = self.choice[first:last]
-        matrix, others = inner_part(self.equations.matrix[taken], first, self.x)
+        matrix, others = inner_part(chosen_lines(self.equations.matrix, taken), first, self.x)
         return Chain(matrix, self.gain[taken] + others)
 
 
@@ -141,8 +152,11 @@ def policy_iteration(it: Iterate, tolerance: float, first_block: int = 0) -> tup
 def _solve(it: Iterate, start: Ints, tolerance: float) -> bool:
     """Policy iteration on some blocks; whether the policies tried are proper, as far as seen."""
     first, last = int(start[0]), int(start[-1])
-    large = len(start) == 2 and last - first > linear.SMALL
-    return _large_block(it, first, last, tolerance) if large else _small_blocks(it, first, last)
+    if len(start) == 2 and last - first > linear.SMALL:
+        return _large_block(it, first, last, tolerance)
+    # Elimination fills a block at most, if rows stay in their order.
+    filled = float((np.diff(start).astype(np.float64) ** 2).sum())
+    return _small_blocks(it, first, last, ordered=filled <= _FILL * (last - first))
 
 
 def _first_failure(it: Iterate, start: Ints, tolerance: float) -> tuple[int, int]:
@@ -154,15 +168,19 @@ def _first_failure(it: Iterate, start: Ints, tolerance: float) -> tuple[int, int
     return int(start[0]), int(start[1])
 
 
-def _small_blocks(it: Iterate, first: int, last: int) -> bool:
+def _small_blocks(it: Iterate, first: int, last: int, *, ordered: bool = False) -> bool:
     """Policy iteration with elimination."""
     for _ in range(100 + 10 * (last - first)):
-        x = solve_directly(it.chain(first, last))
+        x = solve_directly(it.chain(first, last), ordered=ordered)
         if x is None or not _plausible(it, x):
             return False
         it.x[first:last] = x
         if it.improve(first, last)[1] == 0:
             break
+        # A sweep costs little beside the elimination that it may save.
+        for _ in range(_BETWEEN):
+            if it.improve(first, last)[1] == 0:
+                break
     return True
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from recurl.model.graphs import vertex_graph
 from recurl.model.tables import CALL, CALLS, Floats, Ints, Mask, Tables, runs
-from recurl.solving.linear import Blocks
+from recurl.solving.linear import Blocks, unchecked
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -85,11 +85,9 @@ class Equations(NamedTuple):
 
     def graph(self) -> csr_array:
         """Which rows each row refers to, by any action."""
-        from scipy.sparse import csr_array
-
         start = self.matrix.indptr[self.action_start]
-        shape = (self.size, self.size)
-        return csr_array((self.matrix.data, self.matrix.indices, start), shape=shape)
+        parts = (self.matrix.data, self.matrix.indices, start)
+        return unchecked(type(self.matrix), parts, (self.size, self.size))
 
     def only(self, keep: Mask) -> Equations:
         """The equations of whole blocks that do not refer to others."""
@@ -113,8 +111,6 @@ class Equations(NamedTuple):
 
         Loops that are surely taken again stay, as nothing leads out of them.
         """
-        from scipy.sparse import csr_array
-
         matrix = self.matrix
         count = np.diff(matrix.indptr)
         row = np.repeat(self.owners(np.arange(self.size, dtype=np.int32)), count)
@@ -127,20 +123,18 @@ class Equations(NamedTuple):
         scale[action] = 1.0 / (1.0 - matrix.data[loops])
         weight = matrix.data * np.repeat(scale, count)
         weight[loops] = 0.0
-        free = csr_array((weight, matrix.indices, matrix.indptr), shape=matrix.shape)
+        free = unchecked(type(matrix), (weight, matrix.indices, matrix.indptr), matrix.shape)
         return self._replace(matrix=free), scale
 
     def lines(self, first: int, last: int) -> csr_array:
         """The matrix of the actions from ``first`` to ``last``, sharing its memory."""
-        from scipy.sparse import csr_array
-
         matrix = self.matrix
         if last - first == matrix.shape[0]:
             return matrix
         begin, end = matrix.indptr[first], matrix.indptr[last]
         start = matrix.indptr[first : last + 1] - begin
         part = (matrix.data[begin:end], matrix.indices[begin:end], start)
-        return csr_array(part, shape=(last - first, self.size))
+        return unchecked(type(matrix), part, (last - first, self.size))
 
     def by_action(self, value: Floats, missing: float = 0.0) -> Floats:
         """Values of the model's actions in the order of these equations."""

@@ -10,6 +10,7 @@ care of errors that die out slowly, which are those that look alike at neighbour
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -74,18 +75,16 @@ class Blocks(NamedTuple):
 
 def batches(block_start: Ints, largest: int | None = None) -> Iterator[tuple[int, int]]:
     """Runs of blocks (first, last) to be solved together: small ones, or a single large one."""
-    size, first, rows = np.diff(block_start).tolist(), 0, 0
     largest = SMALL if largest is None else largest
-    for block, own in enumerate(size):
-        if block > first and (own > largest or rows + own > TOGETHER):
-            yield first, block
-            first, rows = block, 0
-        rows += own
-        if own > largest:
-            yield first, block + 1
-            first, rows = block + 1, 0
-    if first < len(size):
-        yield first, len(size)
+    count = len(block_start) - 1
+    large = np.append(np.flatnonzero(np.diff(block_start) > largest), count)
+    first = 0
+    while first < count:
+        stop = int(large[np.searchsorted(large, first)])
+        room = np.searchsorted(block_start, block_start[first] + TOGETHER, side="right") - 1
+        last = first + 1 if stop == first else min(max(int(room), first + 1), stop)
+        yield first, last
+        first = last
 
 
 def can_reach(matrix: coo_array | csr_array, goal: Mask) -> Mask:
@@ -154,45 +153,78 @@ class Chain(NamedTuple):
         return x + factor * right, float(np.abs(rest - factor * slack).max())
 
 
+def unchecked(kind: Any, parts: tuple[Any, Any, Any], shape: tuple[int, int]) -> Any:
+    """A matrix of data, indices and starts that are known to be right, in rows or columns.
+
+    The checks that scipy makes take longer than a product with a few hundred rows.
+    """
+    made = kind.__new__(kind)
+    made.__dict__.update(_template(kind), _shape=shape)
+    made.data, made.indices, made.indptr = parts
+    return made
+
+
+@cache
+def _template(kind: Any) -> dict[str, Any]:
+    """What any matrix of a kind consists of."""
+    return dict(vars(kind((1, 1))))
+
+
+def chosen_lines(matrix: csr_array, chosen: Ints) -> csr_array:
+    """Some lines of a matrix."""
+    if len(chosen) >= LARGE:
+        return matrix[chosen]
+    begin = matrix.indptr[chosen]
+    count = matrix.indptr[chosen + 1] - begin
+    start = np.zeros(len(chosen) + 1, np.int32)
+    np.cumsum(count, out=start[1:])
+    place = np.repeat(begin - start[:-1], count)
+    place += np.arange(len(place), dtype=place.dtype)
+    parts = matrix.data[place], matrix.indices[place], start
+    return unchecked(type(matrix), parts, (len(chosen), matrix.shape[1]))
+
+
 def inner_part(lines: csr_array, first: int, x: Floats) -> tuple[csr_array, Floats]:
     """Split lines at a column: the matrix of the columns from it on, and the share of the others.
 
     Lines are as many as there are columns from ``first`` on that they refer to.
     """
-    from scipy.sparse import csr_array
-
-    n = lines.shape[0]
+    n, kind = lines.shape[0], type(lines)
     if first == 0:
-        part = csr_array((lines.data, lines.indices, lines.indptr), shape=(n, n))
-        return part, np.zeros((n, *x.shape[1:]))
+        return unchecked(kind, (lines.data, lines.indices, lines.indptr), (n, n)), np.zeros(n)
     inside = lines.indices >= first
     weight = np.where(inside, 0.0, lines.data)
-    others = csr_array((weight, lines.indices, lines.indptr), shape=lines.shape) @ x
-    start = np.concatenate([[0], np.cumsum(inside)])[lines.indptr]
-    index = (lines.indices[inside] - first, start)
-    return csr_array((lines.data[inside], *index), shape=(n, n)), others
+    others = unchecked(kind, (weight, lines.indices, lines.indptr), lines.shape) @ x
+    start = np.append(np.zeros(1, np.int32), np.cumsum(inside, dtype=np.int32))[lines.indptr]
+    parts = lines.data[inside], lines.indices[inside] - np.int32(first), start
+    return unchecked(kind, parts, (n, n)), others
 
 
-def factorise(matrix: csr_array) -> Any | None:
+def factorise(matrix: csr_array, *, ordered: bool = False) -> Any | None:
     """Factors of ``I - P``, transposed, to solve with ``trans="T"``; None if it is singular.
 
     Pivots are taken from the diagonal: for a nonnegative P of spectral radius below 1 they are
-    positive, and elimination is stable.
+    positive, and elimination is stable. Rows that mostly refer to earlier ones are eliminated as
+    they are ordered.
     """
     from scipy.sparse import csc_array
     from scipy.sparse.linalg import splu
 
-    n, first = matrix.shape[0], matrix.indptr[:-1]
-    index = np.insert(matrix.indices, first, np.arange(n, dtype=np.int32))
-    start = matrix.indptr + np.arange(n + 1, dtype=np.int32)
-    parts = (np.insert(-matrix.data, first, 1.0), index, start)
-    return _factors(csc_array(parts, shape=(n, n)), splu)
+    n, row = matrix.shape[0], np.arange(matrix.shape[0] + 1, dtype=np.int32)
+    start = matrix.indptr.astype(np.int32, copy=False) + row
+    others = np.ones(int(start[-1]), np.bool_)
+    others[start[:-1]] = False
+    index, value = np.empty(len(others), np.int32), np.ones(len(others))
+    index[start[:-1]], index[others] = row[:-1], matrix.indices
+    value[others] = -matrix.data
+    return _factors(unchecked(csc_array, (value, index, start), (n, n)), splu, ordered=ordered)
 
 
-def _factors(matrix: Any, splu: Any) -> Any | None:
+def _factors(matrix: Any, splu: Any, *, ordered: bool = False) -> Any | None:
+    order = "NATURAL" if ordered else "MMD_AT_PLUS_A"
     options = {"SymmetricMode": True}
     try:
-        return splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+        return splu(matrix, permc_spec=order, diag_pivot_thresh=0.0, options=options)
     except RuntimeError:  # exactly singular
         return None
 
@@ -205,12 +237,15 @@ def solve_dense(matrix: Floats, b: Floats) -> Floats | None:
         return None
 
 
-def solve_directly(chain: Chain) -> Floats | None:
-    """The solution by elimination, one column or several; None if the matrix is singular."""
+def solve_directly(chain: Chain, *, ordered: bool = False) -> Floats | None:
+    """The solution by elimination, one column or several; None if the matrix is singular.
+
+    See `factorise`.
+    """
     n = len(chain.constant)
     if n <= DENSE:
         return solve_dense(np.eye(n) - chain.matrix.toarray(), chain.constant)
-    factors = factorise(chain.matrix)
+    factors = factorise(chain.matrix, ordered=ordered)
     return None if factors is None else factors.solve(chain.constant, trans="T")
 
 

@@ -65,7 +65,7 @@ def holds_above(eq: Equations, gain: Floats, size: Floats, x: Floats) -> bool:
 
 def holds_below(eq: Equations, gain: Floats, size: Floats, x: Floats, choice: Ints) -> bool:
     """Whether x <= the value of the chosen actions, rounding counted: then x is a lower bound."""
-    value = gain[choice] + eq.matrix[choice] @ x - _doubt(eq, size, x)[choice]
+    value = (gain + eq.matrix @ x)[choice] - _doubt(eq, size, x)[choice]
     return bool((value >= x).all())
 
 

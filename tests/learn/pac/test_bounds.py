@@ -112,6 +112,14 @@ def test_what_may_never_end_is_said() -> None:
     assert any("never ends" in text for text in found.warnings)
 
 
+def test_pairs_are_sampled_evenly_while_some_policy_may_not_end() -> None:
+    access, task = ModelAccess(recurl.zoo.cloud(), seed=2), Task(0.5, 0.1)
+    access.raise_levels(np.flatnonzero(access.support > 1), by=2)
+    bounds = CertifiedBounds(task, TotalReward())
+    assert bounds.tighten(access.observed(), math.inf) == (-math.inf, math.inf)
+    assert set(bounds.scores().tolist()) == {1.0}
+
+
 def test_a_model_without_chance_needs_no_sample() -> None:
     model = recurl.zoo.random_model(seed=1, components=2, nodes=3, kind="deterministic", exits=2)
     found = PACLearner(0.01, 0.1).learn(model)

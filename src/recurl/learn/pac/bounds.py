@@ -21,6 +21,7 @@ from recurl.learn.pac.robust import RobustBounds, Starts
 from recurl.learn.pac.sensitivity import sensitivity
 from recurl.policy import Policy
 from recurl.solving.api import solve
+from recurl.solving.properness import step_evidence
 
 if TYPE_CHECKING:
     from recurl.learn.pac.criteria import Criterion
@@ -160,7 +161,8 @@ class CertifiedBounds:
         learned, upper = observed.learned(), math.inf
         try:
             self.criterion.adjust(learned, task.epsilon)
-            above = [self._above(model, precise) for model in self._started(observed.model)]
+            wide = self._started(observed.model)
+            above = [self._above(m, precise, bounded=gap < math.inf) for m in wide]
             upper = self._bound(1.0, above)
             self._policy = solve(self.criterion.lower(learned), epsilon=precise).policy
             below = [self._below(model, precise) for model in self._started(learned)]
@@ -187,9 +189,13 @@ class CertifiedBounds:
         x[starts.vertices] = sign * np.minimum(sign * np.array(values), self.beyond)
         return starts.expectation(x, reach, sign)
 
-    def _above(self, model: RMDP, precise: float) -> float:
+    def _above(self, model: RMDP, precise: float, *, bounded: bool) -> float:
+        """The upper bound; before there are bounds, only of sets that make all policies end."""
         wide = opened(model, self.sets, self.beyond)
-        solution = solve(self.criterion.upper(wide.model), epsilon=precise)
+        asked = self.criterion.upper(wide.model)
+        if not bounded and step_evidence(asked.tables) is None:
+            raise NotProperError("the sets allow policies that do not end")
+        solution = solve(asked, epsilon=precise)
         if solution.policy is not None:
             own = without_lanes(solution.policy, wide.model)
             self._optimistic.append(of_pairs(own, model, wide.pair))
