@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import recurl
-from recurl.execution.engine import Link
+from recurl.execution.engine import PieceLink
 from recurl.execution.pieces import Session, results_of
 from recurl.learn.pac.environment_draws import Draws, draw_outcomes
 from recurl.model.table_folder import TYPES, open_tables, write_header
@@ -35,11 +35,11 @@ ENGINES = ("local", "processes", "ray")
 WORKERS = 2
 
 
-def nothing(shared: Any, item: int, link: Link) -> int:
+def nothing(shared: Any, item: int, link: PieceLink) -> int:
     return item
 
 
-def busy(seconds: float, item: int, link: Link) -> float:
+def busy(seconds: float, item: int, link: PieceLink) -> float:
     """Compute for some seconds of this process's own time; wall time taken."""
     began, end = time.perf_counter(), time.process_time() + seconds
     while time.process_time() < end:
@@ -79,7 +79,7 @@ def _busy(engine: str, many: int, number: int) -> tuple[float, float]:
     return seconds, sum(own) / (many * seconds)
 
 
-def timed_draws(env: Any, draws: Draws, link: Link) -> tuple[int, float]:
+def timed_draws(env: Any, draws: Draws, link: PieceLink) -> tuple[int, float]:
     """Number of draws, and the computing that they took."""
     began = time.process_time()
     found = draw_outcomes(env, draws, link)

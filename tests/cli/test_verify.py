@@ -39,7 +39,7 @@ def test_foreign_damaged_and_missing_certificates(run: Run) -> None:
 
 
 def test_discounted_totals(run: Run, run_json: RunJson) -> None:
-    """Betting with p = 0.6 does not end surely: without a discount, rewards add up for ever."""
+    """Betting with p = 0.6 does not end surely: without a discount, rewards add up forever."""
     model = ("gambler", "p=0.6")
     solved = run_json("solve", *model, "--discount", "0.9", "--certificate", "c.cert")
     assert 0 < solved["lower"] <= solved["upper"] < 10

@@ -11,7 +11,7 @@ from tests.execution import works
 
 import recurl
 from recurl.errors import MissingExtraError
-from recurl.execution.pieces import Counts, Observer, Outcome, run_pieces
+from recurl.execution.pieces import Observer, PieceCounts, PieceOutcome, run_pieces
 from recurl.execution.store import Store
 from recurl.experiment.paper import paper_experiments
 from recurl.experiment.record import Record
@@ -36,10 +36,10 @@ def nodes():
 
 class Watching(Observer):
     def __init__(self, then: Callable[[int], None] = lambda done: None) -> None:
-        self.counts: list[Counts] = []
+        self.counts: list[PieceCounts] = []
         self._then = then
 
-    def count(self, counts: Counts) -> None:
+    def count(self, counts: PieceCounts) -> None:
         self.counts.append(counts)
 
     def report(self, piece: int, done: int, latest: float) -> None:
@@ -83,7 +83,7 @@ class Replacing(Observer):
     def __init__(self, nodes) -> None:
         self._nodes, self._ended, self._used = nodes, 0, False
 
-    def end(self, outcome: Outcome) -> list[int]:
+    def end(self, outcome: PieceOutcome) -> list[int]:
         self._ended += 1
         if self._ended == 1:
             self._nodes.kill()
@@ -105,7 +105,7 @@ class KillingOnce(Watch):
         self._nodes, self._out = nodes, out
         self.done_at_kill: int | None = None
 
-    def count(self, counts: Counts) -> None:
+    def count(self, counts: PieceCounts) -> None:
         self._done = counts.done
 
     def advance(self, run: Run, steps: int, latest: float) -> None:
@@ -145,7 +145,7 @@ class KillingOnceTuning(TuneWatch):
     def __init__(self, nodes) -> None:
         self._nodes, self.killed_at = nodes, -1
 
-    def count(self, counts: Counts) -> None:
+    def count(self, counts: PieceCounts) -> None:
         if counts.done >= 5 and self.killed_at < 0:
             self.killed_at = counts.done
             self._nodes.kill()

@@ -7,24 +7,24 @@ import pytest
 from tests.execution import works
 
 from recurl.errors import RecurlError, UnknownNameError
-from recurl.execution.pieces import Counts, Observer, Outcome, results_of, run_pieces
+from recurl.execution.pieces import Observer, PieceCounts, PieceOutcome, results_of, run_pieces
 
 ENGINES = ["local", "processes"]
 
 
 class Noting(Observer):
     def __init__(self) -> None:
-        self.counts: list[Counts] = []
+        self.counts: list[PieceCounts] = []
         self.ended: list[int] = []
         self.retried: list[str] = []
 
-    def count(self, counts: Counts) -> None:
+    def count(self, counts: PieceCounts) -> None:
         self.counts.append(counts)
 
     def retry(self, piece: int, error: str) -> None:
         self.retried.append(error)
 
-    def end(self, outcome: Outcome) -> tuple[()]:
+    def end(self, outcome: PieceOutcome) -> tuple[()]:
         self.ended.append(outcome.piece)
         return ()
 
@@ -39,7 +39,7 @@ class Interrupting(Observer):
 class Adding(Observer):
     """Every result below a hundred is squared in turn."""
 
-    def end(self, outcome: Outcome) -> list[int]:
+    def end(self, outcome: PieceOutcome) -> list[int]:
         return [outcome.result] if outcome.result < 100 else []
 
 

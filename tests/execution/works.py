@@ -7,26 +7,26 @@ import time
 from pathlib import Path
 from typing import Any
 
-from recurl.execution.engine import Link, Stopped
+from recurl.execution.engine import PieceLink, Stopped
 from recurl.execution.store import Store
 
 
-def square(shared: int, item: int, link: Link) -> int:
+def square(shared: int, item: int, link: PieceLink) -> int:
     link.report(item, float(item))
     return shared + item * item
 
 
-def where(shared: Any, item: int, link: Link) -> int:
+def where(shared: Any, item: int, link: PieceLink) -> int:
     return os.getpid()
 
 
-def fail_on_odd(shared: Any, item: int, link: Link) -> int:
+def fail_on_odd(shared: Any, item: int, link: PieceLink) -> int:
     if item % 2:
         raise ValueError(f"{item} is odd")
     return item
 
 
-def fail_at_first(folder: str, item: int, link: Link) -> str:
+def fail_at_first(folder: str, item: int, link: PieceLink) -> str:
     """Fails until it has left two marks."""
     path = Path(folder, str(item))
     marks = path.read_text() if path.exists() else ""
@@ -36,17 +36,17 @@ def fail_at_first(folder: str, item: int, link: Link) -> str:
     return marks
 
 
-def die(shared: Any, item: int, link: Link) -> int:
+def die(shared: Any, item: int, link: PieceLink) -> int:
     if item == 1:
         os._exit(7)
     return item
 
 
-def unsendable(shared: Any, item: int, link: Link) -> Any:
+def unsendable(shared: Any, item: int, link: PieceLink) -> Any:
     return lambda: item
 
 
-def count_up(shared: tuple[Store, int], item: int, link: Link) -> int:
+def count_up(shared: tuple[Store, int], item: int, link: PieceLink) -> int:
     """Counts slowly, keeps the count in the store, and notes where each attempt began."""
     store, end = shared
     count = int(store.read(f"{item}.count") or 0)
@@ -61,7 +61,7 @@ def count_up(shared: tuple[Store, int], item: int, link: Link) -> int:
     return count
 
 
-def node_of(shared: Any, item: int, link: Link) -> str:
+def node_of(shared: Any, item: int, link: PieceLink) -> str:
     """The node of a cluster that a piece runs on."""
     import ray
 
@@ -69,7 +69,7 @@ def node_of(shared: Any, item: int, link: Link) -> str:
     return str(ray.get_runtime_context().get_node_id())
 
 
-def wait_for_stop(folder: str, item: int, link: Link) -> None:
+def wait_for_stop(folder: str, item: int, link: PieceLink) -> None:
     """Saves itself when it is asked to stop."""
     Path(folder, f"{item}.begun").touch()
     end = time.monotonic() + 60

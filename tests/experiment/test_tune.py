@@ -9,7 +9,7 @@ import pytest
 
 from recurl.errors import BusyError, MissingExtraError
 from recurl.execution.lock import locked
-from recurl.execution.pieces import Counts
+from recurl.execution.pieces import PieceCounts
 from recurl.experiment.document import load_experiments
 from recurl.experiment.search import Search, read_search
 from recurl.experiment.tune import TuneWatch, tune
@@ -73,7 +73,7 @@ class Stopping(TuneWatch):
     def __init__(self, done: int) -> None:
         self._done = done
 
-    def count(self, counts: Counts) -> None:
+    def count(self, counts: PieceCounts) -> None:
         if counts.done >= self._done:
             raise KeyboardInterrupt
 

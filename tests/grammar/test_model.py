@@ -21,7 +21,7 @@ def test_choices_are_actions() -> None:
     assert model.kind.one_exit
     assert model.action_names(model.find("A.in")) == ["keep", "sell"]
     solution = recurl.solve(model)
-    # Keep once or for ever: x = 1/2 (1 + x) is 1 at most, so sell.
+    # Keep once or forever: x = 1/2 (1 + x) is 1 at most, so sell.
     assert solution.value == pytest.approx(3, abs=1e-9)
     assert solution.policy is not None
     assert solution.policy.action_name("A.in") == "sell"

@@ -179,7 +179,7 @@ def test_tests_do_not_disturb_the_run() -> None:
 
 
 def test_a_cut_episode_bootstraps() -> None:
-    """A loop of one state that is cut after every step: with -1 a step the value falls for ever."""
+    """A loop of one state that is cut after every step: with -1 a step the value falls forever."""
     builder = recurl.Builder("wait").component("A", entries="in", exits="out")
     builder.at("in").action("go").to("wait")
     builder.at("wait").action("stay", reward=-1).to("wait", "99/100").to("out", "1/100")

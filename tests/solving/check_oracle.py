@@ -20,7 +20,7 @@ from recurl.solving.certified import solve_certified
 
 REASONS = {
     "both gains and losses are infinite": "gains and losses",
-    "some policy goes on for ever": "a policy can go on forever",
+    "some policy goes on forever": "a policy can go on forever",
     "some policy calls faster than it returns": "calls faster than it returns",
     "some policy may not end": "ends with probability",
     "a run may not end": "may never end",

@@ -12,7 +12,7 @@ from recurl.solving.question import Question
 
 
 def shut() -> recurl.RMDP:
-    """Calls itself for ever: recursive, two exits, neither of which can be reached."""
+    """Calls itself forever: recursive, two exits, neither of which can be reached."""
     builder = recurl.Builder("shut").component("A", entries="in", exits=["x", "y"]).box("a", "A")
     builder.at("in").action("go", reward=-1).to("a").action("come", reward=-2).to("a")
     for name in ("x", "y"):

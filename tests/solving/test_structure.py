@@ -78,7 +78,7 @@ def test_unreached_components_do_no_harm() -> None:
 @pytest.mark.parametrize("of", ["reward", "steps"])
 @pytest.mark.parametrize("objective", ["max", "min"])
 def test_pieces_of_policies_that_end_only_where_they_come_to(of: str, objective: str) -> None:
-    """Vertices that no run visits call for ever: steps of pieces need not bound them."""
+    """Vertices that no run visits call forever: steps of pieces need not bound them."""
     model = random_spec(20056, exits=3, actions=2)
     solution = recurl.solve(model, of=of, objective=objective, epsilon=1e-4)
     assert solution.gap <= 1e-4

@@ -19,7 +19,7 @@ IMPROPER = {"one exit": help_desk, "two exits": retry_client, "recursive": neste
 
 @pytest.fixture(scope="module", params=IMPROPER)
 def costly(request: pytest.FixtureRequest) -> tuple[recurl.RMDP, Certificate]:
-    """A model in which a client may retry for ever, and the certificate of its greatest total."""
+    """A model in which a client may retry forever, and the certificate of its greatest total."""
     model = IMPROPER[request.param]()
     method = "policy-iteration" if model.kind.one_exit else "certified"
     return model, recurl.solve(model, method).certificate
@@ -79,7 +79,7 @@ def test_a_free_loop_has_no_potential_however_it_is_forged() -> None:
     builder = recurl.Builder("walk").component("A", entries="in", exits="out")
     for vertex in ("in", "n"):
         builder.at(vertex).action("stay").to("n").action("go", reward=-5).to("out")
-    model = builder.build()  # staying for ever pays nothing: the optimum is 0, not -5
+    model = builder.build()  # staying forever pays nothing: the optimum is 0, not -5
     forged = Certificate(
         model=model.fingerprint, objective="max", rewards="model", exit_values=[], lower=-5.0,
         upper=-5.0, points=[Point(0, [-5.0, 0.0, -5.0], [])], steps=[], start_pieces=[0],
@@ -146,7 +146,7 @@ def test_a_policy_that_is_paid_for_ever() -> None:
 
 
 def test_gains_after_calls_must_not_pile_up() -> None:
-    """Returning pays 1 at every level, going down costs 2: going on for ever is not paid for."""
+    """Returning pays 1 at every level, going down costs 2: going on forever is not paid for."""
     builder = recurl.Builder("deep").component("A", entries="in", exits="out").box("a", "A")
     builder.at("in").action("down", reward=-2).to("a").action("turn", reward=-2).to("out")
     builder.at("a.out").action("up", reward=1).to("out")

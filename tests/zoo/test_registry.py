@@ -115,7 +115,7 @@ def test_unknown_names_get_a_hint() -> None:
         ("random_model", "load=much", "load must be a number, not 'much'"),
         ("random_model", "kind=odd", "kind must be one of general, one_exit"),
         ("random_model", "exits=two", "exits must be a whole number, not 'two'"),
-        ("spelunking", "start=0", "start must be 2 values divided by commas"),
+        ("spelunking", "start=0", "start must be 2 values separated by commas"),
         ("leaky_pfa", "letters=ab", "letters cannot be written as text"),
     ],
 )

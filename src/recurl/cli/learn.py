@@ -232,7 +232,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 def _warnings(rows: list[dict[str, Any]]) -> list[str]:
     return [
         f"Seed {row['seed']}: {row['unfinished']:.0%} of the test episodes never ended: they were "
-        "cut at the limit. The policy may run for ever."
+        "cut at the limit. The policy may run forever."
         for row in rows
         if row["unfinished"]
     ]

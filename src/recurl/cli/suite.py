@@ -28,7 +28,6 @@ EXAMPLES = """\
 """
 
 ACTIONS = ("list", "run", "table", "report")
-Names = Annotated[str, typer.Option(help="Names, divided by commas; all if not given.")]
 
 
 def suite(
@@ -38,8 +37,8 @@ def suite(
         typer.Argument(metavar="AGENT...", help="To run: names of agents, or module:Class."),
     ] = None,
     *,
-    tasks: Annotated[str, typer.Option(help="Tasks or families, with commas; all.")] = "",
-    sizes: Annotated[str, typer.Option(help="small, medium, large, with commas; all.")] = "",
+    tasks: Annotated[str, typer.Option(help="Tasks or families, separated by commas.")] = "",
+    sizes: Annotated[str, typer.Option(help="small, medium, large, separated by commas.")] = "",
     seeds: Annotated[int, count("Runs of each agent on each task.", most=100_000)] = 1,
     steps: Annotated[float, real("Factor of every budget of steps.", above=0, most=1000)] = 1.0,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; 'suite'.")] = None,
@@ -145,7 +144,7 @@ def _run(
     # A module of one's own is looked for where the command is given.
     sys.path.insert(0, os.getcwd())
     stopped = f"Stopped. Finished runs are saved in {out}. Continue: {this_command()}"
-    with farewell(lambda: stopped), Display() as watch:
+    with farewell(lambda: stopped), Display(sampled=False) as watch:
         records = run_suite(agents, chosen, out, watch=watch, **how)
     _compare(out, chosen, write=False, json=json)
     failed = [record for record in records if record.failed]

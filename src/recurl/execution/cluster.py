@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from recurl.errors import MissingExtraError
-from recurl.execution.engine import POLL, Ended, Event, Mailbox, State, Work, attempt
+from recurl.execution.engine import POLL, Ended, Event, Mailbox, PieceState, Work, attempt
 
 AHEAD = 8
 """Pieces that are sent to the cluster beyond those that can run, so that no core waits."""
@@ -110,9 +110,9 @@ class RayCluster:
         try:
             ended: Ended = self._ray.get(task)
         except self._ray.exceptions.RayTaskError as error:  # a result that cannot be sent
-            return Ended(piece, State.FAILED, error=str(error))
+            return Ended(piece, PieceState.FAILED, error=str(error))
         except self._ray.exceptions.RayError as error:
-            return Ended(piece, State.LOST, error=str(error))
+            return Ended(piece, PieceState.LOST, error=str(error))
         return ended
 
     def _posts(self) -> list[Event]:

@@ -16,7 +16,7 @@ class Stopped(Exception):  # noqa: N818 - it ends a piece, it is not a failure
     """Raised by a piece that was asked to stop and has saved its state."""
 
 
-class Link(Protocol):
+class PieceLink(Protocol):
     """The connection of a running piece to its driver. All methods are cheap to call."""
 
     def stopping(self) -> bool:
@@ -29,7 +29,7 @@ class Link(Protocol):
         """Say something that people should know."""
 
 
-Work = Callable[[Any, Any, Link], Any]
+Work = Callable[[Any, Any, PieceLink], Any]
 """The work of a piece: a function of the shared data, the item and the link.
 
 It is a function at the top level of a module, so that other processes find it by its name. Shared
@@ -37,7 +37,7 @@ data, items and results must be picklable; they travel between processes and nev
 """
 
 
-class State(Enum):
+class PieceState(Enum):
     """How an attempt at a piece ended."""
 
     DONE = "done"
@@ -59,13 +59,13 @@ class Ended(NamedTuple):
     """
 
     piece: int
-    state: State
+    state: PieceState
     result: Any = None
     error: str = ""
     cause: Exception | None = None
 
 
-class Report(NamedTuple):
+class PieceReport(NamedTuple):
     """How far a piece is."""
 
     piece: int
@@ -80,7 +80,7 @@ class Said(NamedTuple):
     text: str
 
 
-Event = Ended | Report | Said
+Event = Ended | PieceReport | Said
 
 
 class Engine(Protocol):
@@ -110,14 +110,14 @@ class Engine(Protocol):
         """End everything that `start` began."""
 
 
-def attempt(work: Work, shared: Any, piece: int, item: Any, link: Link) -> Ended:
+def attempt(work: Work, shared: Any, piece: int, item: Any, link: PieceLink) -> Ended:
     """Do a piece once, and say how it ended."""
     try:
-        return Ended(piece, State.DONE, work(shared, item, link))
+        return Ended(piece, PieceState.DONE, work(shared, item, link))
     except Stopped:
-        return Ended(piece, State.STOPPED)
+        return Ended(piece, PieceState.STOPPED)
     except Exception as error:
-        return Ended(piece, State.FAILED, error=traceback.format_exc(), cause=error)
+        return Ended(piece, PieceState.FAILED, error=traceback.format_exc(), cause=error)
 
 
 class Mailbox:
@@ -126,7 +126,7 @@ class Mailbox:
     def __init__(self, piece: int) -> None:
         self._piece = piece
         self._stop = threading.Event()
-        self._report: Report | None = None
+        self._report: PieceReport | None = None
         self._said: list[Said] = []
 
     def stopping(self) -> bool:
@@ -139,7 +139,7 @@ class Mailbox:
 
     def report(self, done: int, latest: float) -> None:
         """Keep how far the piece is."""
-        self._report = Report(self._piece, done, latest)
+        self._report = PieceReport(self._piece, done, latest)
 
     def say(self, text: str) -> None:
         """Keep a message."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
 from recurl.errors import RecurlError, UnknownNameError
-from recurl.execution.engine import Ended, Engine, Report, State, Work
+from recurl.execution.engine import Ended, Engine, PieceReport, PieceState, Work
 from recurl.interrupts import LOOK, PATIENCE, check, deferred
 
 ENGINES = ("local", "processes", "ray", "ray://HOST:PORT")
@@ -17,7 +17,7 @@ LOSSES = 10
 """A piece whose machine was lost this often has failed."""
 
 
-class Outcome(NamedTuple):
+class PieceOutcome(NamedTuple):
     """How a piece ended for good.
 
     Attributes:
@@ -42,11 +42,11 @@ class Outcome(NamedTuple):
         return bool(self.error)
 
 
-class Counts(NamedTuple):
+class PieceCounts(NamedTuple):
     """How many pieces are in which state.
 
     Example:
-        >>> str(Counts("processes", slots=2, done=3, failed=1, running=2, waiting=4))
+        >>> str(PieceCounts("processes", slots=2, done=3, failed=1, running=2, waiting=4))
         '3 done, 1 failed, 2 running, 4 waiting on processes'
     """
 
@@ -66,7 +66,7 @@ class Counts(NamedTuple):
 class Observer:
     """Observer of pieces; this one does nothing. Called from the thread of `run_pieces`."""
 
-    def count(self, counts: Counts) -> None:
+    def count(self, counts: PieceCounts) -> None:
         """The number of pieces in some state has changed."""
 
     def report(self, piece: int, done: int, latest: float) -> None:
@@ -78,7 +78,7 @@ class Observer:
     def retry(self, piece: int, error: str) -> None:
         """A piece failed, with this traceback, and will be tried again."""
 
-    def end(self, outcome: Outcome) -> Iterable[Any]:
+    def end(self, outcome: PieceOutcome) -> Iterable[Any]:
         """A piece has ended for good; returns items that are to be done because of it."""
         return ()
 
@@ -92,7 +92,7 @@ def run_pieces(
     workers: int | None = None,
     retries: int = 0,
     observer: Observer | None = None,
-) -> list[Outcome]:
+) -> list[PieceOutcome]:
     """Do a piece of work for every item, on any engine; returns the outcomes in their order.
 
     A piece calls ``work(shared, item, link)``. It should depend on nothing else: then its result is
@@ -161,7 +161,7 @@ class Session:
 
     def run(
         self, items: Iterable[Any], *, retries: int = 0, observer: Observer | None = None
-    ) -> list[Outcome]:
+    ) -> list[PieceOutcome]:
         """Do a piece for every item; returns the outcomes in their order."""
         driver = _Driver(self._engine, items, retries, observer or Observer())
         with deferred():
@@ -169,7 +169,7 @@ class Session:
         return [driver.outcomes[piece] for piece in range(len(driver.items))]
 
 
-def results_of(outcomes: Iterable[Outcome]) -> list[Any]:
+def results_of(outcomes: Iterable[PieceOutcome]) -> list[Any]:
     """The results of pieces none of which may fail.
 
     Raises:
@@ -177,7 +177,7 @@ def results_of(outcomes: Iterable[Outcome]) -> list[Any]:
             `RecurlError` with its traceback.
 
     Example:
-        >>> results_of([Outcome(0, "a", 1, "", 1), Outcome(1, "b", 2, "", 1)])
+        >>> results_of([PieceOutcome(0, "a", 1, "", 1), PieceOutcome(1, "b", 2, "", 1)])
         [1, 2]
     """
     results = []
@@ -218,13 +218,13 @@ class _Driver:
     ) -> None:
         self.engine, self.retries, self.observer = engine, retries, observer
         self.items: list[Any] = []
-        self.outcomes: dict[int, Outcome] = {}
+        self.outcomes: dict[int, PieceOutcome] = {}
         self._waiting: deque[int] = deque()
         self._running: set[int] = set()
         self._attempts: dict[int, int] = {}
         self._losses: dict[int, int] = {}
         self._failed = 0
-        self._counts: Counts | None = None
+        self._counts: PieceCounts | None = None
         self._add(items)
 
     def _add(self, items: Iterable[Any]) -> None:
@@ -263,7 +263,7 @@ class _Driver:
         for event in self.engine.events(timeout):
             if isinstance(event, Ended):
                 self._end(event)
-            elif isinstance(event, Report):
+            elif isinstance(event, PieceReport):
                 self.observer.report(event.piece, event.done, event.latest)
             else:
                 self.observer.say(event.text)
@@ -271,23 +271,23 @@ class _Driver:
     def _end(self, event: Ended) -> None:
         piece, state = event.piece, event.state
         self._running.discard(piece)
-        if state is State.LOST:
+        if state is PieceState.LOST:
             self._losses[piece] = self._losses.get(piece, 0) + 1
             if self._losses[piece] < LOSSES:
                 self._waiting.appendleft(piece)
                 return
-        elif state is State.STOPPED:
+        elif state is PieceState.STOPPED:
             return
         attempts = self._attempts[piece] = self._attempts.get(piece, 0) + 1
-        if state is not State.DONE and attempts <= self.retries:
+        if state is not PieceState.DONE and attempts <= self.retries:
             self.observer.retry(piece, event.error)
             self._waiting.append(piece)
             return
-        error = event.error or (state.value if state is not State.DONE else "")
+        error = event.error or (state.value if state is not PieceState.DONE else "")
         item = self.items[piece]
-        self._settle(Outcome(piece, item, event.result, error, attempts, event.cause))
+        self._settle(PieceOutcome(piece, item, event.result, error, attempts, event.cause))
 
-    def _settle(self, outcome: Outcome) -> None:
+    def _settle(self, outcome: PieceOutcome) -> None:
         self.outcomes[outcome.piece] = outcome
         self._failed += outcome.failed
         self._add(self.observer.end(outcome) or ())
@@ -295,7 +295,7 @@ class _Driver:
     def _count(self) -> None:
         slots = self.engine.slots()
         running = min(len(self._running), slots)
-        counts = Counts(
+        counts = PieceCounts(
             engine=self.engine.name,
             slots=slots,
             done=len(self.outcomes) - self._failed,

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
-from recurl.execution.engine import POLL, Ended, Event, Mailbox, State, Work, attempt
+from recurl.execution.engine import POLL, Ended, Event, Mailbox, PieceState, Work, attempt
 
 CLOSING = 1.0
 """Seconds that processes have to end."""
@@ -83,7 +83,7 @@ class Processes:
             worker.process.join(CLOSING)
             code = worker.process.exitcode
             error = f"the process that ran the piece ended with exit code {code}"
-            return [Ended(piece, State.FAILED, error=error)]
+            return [Ended(piece, PieceState.FAILED, error=error)]
         if isinstance(events[-1], Ended):
             self._idle.append(self._busy.pop(piece))
         return events
@@ -125,7 +125,7 @@ def _send_all(pipe: Connection, events: list[Event]) -> None:
     except OSError:
         raise
     except Exception:  # a result that cannot be sent
-        pipe.send([Ended(events[-1].piece, State.FAILED, error=traceback.format_exc())])
+        pipe.send([Ended(events[-1].piece, PieceState.FAILED, error=traceback.format_exc())])
 
 
 def _do(pipe: Connection, work: Work, shared: Any, piece: int, item: Any) -> list[Event]:

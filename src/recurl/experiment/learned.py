@@ -24,7 +24,7 @@ from recurl.model.files import write_atomic
 from recurl.model.limits import cut, read_note
 
 if TYPE_CHECKING:
-    from recurl.execution.engine import Link
+    from recurl.execution.engine import PieceLink
     from recurl.execution.pieces import Observer
     from recurl.learn.learner import Learner
     from recurl.model.rmdp import RMDP
@@ -138,7 +138,7 @@ def learn_runs(
     results_of(found)
 
 
-def _learn(shared: tuple[Path, int, Path | None], learner: Learner, link: Link) -> None:
+def _learn(shared: tuple[Path, int, Path | None], learner: Learner, link: PieceLink) -> None:
     """The piece of a run."""
     from recurl.learn.loggers import TensorBoard
 

@@ -11,13 +11,13 @@ from recurl.experiment.tune import TuneWatch
 from recurl.progress import Progress, clock_text, is_live
 
 if TYPE_CHECKING:
-    from recurl.execution.pieces import Counts
+    from recurl.execution.pieces import PieceCounts
     from recurl.experiment.record import Record
     from recurl.experiment.search import Search
     from recurl.experiment.settings import Run
 
 
-class Estimate:
+class TimeEstimate:
     """How long the rest will take, from how long the same kind of run took so far.
 
     A step of one method may take a thousand times as long as one of another. So the pace is kept
@@ -28,7 +28,7 @@ class Estimate:
     Example:
         >>> from recurl.experiment.paper import PAPER
         >>> first, *_ = PAPER["cloud"].runs()
-        >>> estimate = Estimate([first], workers=1)
+        >>> estimate = TimeEstimate([first], workers=1)
         >>> estimate.seconds() is None
         True
         >>> estimate.note(first, 25_000, 10.0)
@@ -125,22 +125,26 @@ class Display(ProgressLine, Watch):
 
     On a terminal runs that end well are not listed. Use it as a context:
     ``with Display() as watch: run_experiments(..., watch=watch)``.
+
+    Args:
+        sampled: Whether tests are sampled, and not exact.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, sampled: bool = True) -> None:
+        self._suffix = " (sampled)" if sampled else ""
         self._clock: dict[tuple[str, str, int], tuple[float, int]] = {}
         super().__init__(Progress("running experiments"))
 
     def begin(self, todo: list[Run], done: int, workers: int) -> None:
         """Show how much there is to do."""
-        self._estimate, self._total, self._ended = Estimate(todo, workers), len(todo), 0
+        self._estimate, self._total, self._ended = TimeEstimate(todo, workers), len(todo), 0
         self._counts = ""
         if done:
             self.say(f"{done} of {done + len(todo)} runs are done already")
         self._progress.left = self._estimate.seconds
         self._progress.total, self._progress.unit = 100, "%"
 
-    def count(self, counts: Counts) -> None:
+    def count(self, counts: PieceCounts) -> None:
         """Show how many runs are done, running and waiting."""
         self._counts, self._estimate.workers = str(counts), counts.slots
         self._note()
@@ -151,7 +155,7 @@ class Display(ProgressLine, Watch):
         begun, first = self._clock.setdefault(_key(run), (now, steps))
         self._estimate.note(run, steps, now - begun, first)
         name = f"{run.experiment.name} {run.name}"
-        self._note(f"{name} at {steps:,} steps, latest test {latest:.4g} (sampled)")
+        self._note(f"{name} at {steps:,} steps, latest test {latest:.4g}{self._suffix}")
 
     def _note(self, text: str = "") -> None:
         note = f"{self._counts}; {text}" if text else self._counts
@@ -187,7 +191,7 @@ class TuneDisplay(ProgressLine, TuneWatch):
         self._counts, self._best = "", ""
         self._score = float("-inf")
 
-    def count(self, counts: Counts) -> None:
+    def count(self, counts: PieceCounts) -> None:
         """Show how many runs are done, running and waiting."""
         self._counts = str(counts)
         self._progress.update(note=f"{self._best}runs {self._counts}")

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from recurl.errors import RecurlError
-from recurl.execution.engine import Link, Stopped, Work
+from recurl.execution.engine import PieceLink, Stopped, Work
 from recurl.execution.lock import locked
-from recurl.execution.pieces import Counts, Observer, Outcome, run_pieces
+from recurl.execution.pieces import Observer, PieceCounts, PieceOutcome, run_pieces
 from recurl.execution.store import Store
 from recurl.experiment.options import learner_class, make_learner
 from recurl.experiment.record import (
@@ -60,7 +60,7 @@ class Finished(NamedTuple):
 
 
 def execute(
-    run: Run, model: RMDP, store: Store, link: Link, *, save_every: float = SAVE_EVERY
+    run: Run, model: RMDP, store: Store, link: PieceLink, *, save_every: float = SAVE_EVERY
 ) -> Finished:
     """Do a run, or the rest of it.
 
@@ -83,7 +83,7 @@ def execute(
 def learn_to(
     learner: Learner,
     end: int,
-    link: Link,
+    link: PieceLink,
     save: Callable[[], None],
     *,
     save_every: float = SAVE_EVERY,
@@ -129,7 +129,7 @@ class Worker:
         link: Told how it goes; asked several times a second whether to stop.
     """
 
-    def __init__(self, run: Run, model: RMDP, store: Store, link: Link) -> None:
+    def __init__(self, run: Run, model: RMDP, store: Store, link: PieceLink) -> None:
         self.run, self.model, self.store, self.link = run, model, store, link
         self.learner, self.before = self._begin()
         self.clock = time.perf_counter()
@@ -255,7 +255,7 @@ class Watch:
     def begin(self, todo: list[Run], done: int, workers: int) -> None:
         """These runs are going to be done; a number of others were done before."""
 
-    def count(self, counts: Counts) -> None:
+    def count(self, counts: PieceCounts) -> None:
         """The numbers of runs that are done, running and waiting have changed."""
 
     def advance(self, run: Run, steps: int, latest: float) -> None:
@@ -377,7 +377,7 @@ def _is_done(job: Job, watch: Watch) -> bool:
     return is_done(job.files.record, job.run, job.model.fingerprint, watch.say)
 
 
-def _execute(shared: Shared, run: Run, link: Link) -> Finished:
+def _execute(shared: Shared, run: Run, link: PieceLink) -> Finished:
     """The piece of a run."""
     model = shared.models[run.experiment.name]
     return execute(run, model, shared.store, link, save_every=shared.save_every)
@@ -389,7 +389,7 @@ class _Writer(Observer):
     def __init__(self, jobs: list[Job], store: Store, watch: Watch) -> None:
         self._jobs, self._store, self._watch = jobs, store, watch
 
-    def count(self, counts: Counts) -> None:
+    def count(self, counts: PieceCounts) -> None:
         """Pass on how many runs are in which state."""
         self._watch.count(counts)
 
@@ -407,7 +407,7 @@ class _Writer(Observer):
         last = error.strip().splitlines()[-1]
         self._watch.say(f"{run.experiment.name} {run.name} is tried again: {last}")
 
-    def end(self, outcome: Outcome) -> Iterable[Any]:
+    def end(self, outcome: PieceOutcome) -> Iterable[Any]:
         """Write the policy and the record; then nothing is left to continue."""
         run, model, files = self._jobs[outcome.piece]
         files.record.parent.mkdir(parents=True, exist_ok=True)

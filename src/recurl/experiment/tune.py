@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recurl.errors import MissingExtraError, RecurlError
-from recurl.execution.engine import Link
+from recurl.execution.engine import PieceLink
 from recurl.execution.lock import locked
-from recurl.execution.pieces import Counts, Observer, Outcome, run_pieces
+from recurl.execution.pieces import Observer, PieceCounts, PieceOutcome, run_pieces
 from recurl.execution.store import Store
 from recurl.experiment.run import SAVE_EVERY, Worker, forget_partial
 from recurl.experiment.search import Range, Search, curve_score, trial_score
@@ -73,7 +73,7 @@ class Tuned(NamedTuple):
 class TuneWatch:
     """Observer of a search; this one does nothing."""
 
-    def count(self, counts: Counts) -> None:
+    def count(self, counts: PieceCounts) -> None:
         """The number of pieces in some state has changed."""
 
     def trial(self, number: int, score: float | None, state: str) -> None:
@@ -167,7 +167,7 @@ def _optima(search: Search, models: dict[str, RMDP], folder: Path) -> dict[str, 
     return found
 
 
-def _probe(shared: _Shared, probe: Probe, link: Link) -> float:
+def _probe(shared: _Shared, probe: Probe, link: PieceLink) -> float:
     """The piece: learn up to the rung, and say how good the run was so far."""
     name = probe.run.experiment.name
     worker = Worker(probe.run, shared.models[name], shared.store, link)
@@ -188,7 +188,7 @@ class _Trials(Observer):
         self._scores: dict[int, dict[str, dict[int, float]]] = {}
         self.failures: dict[str, str] = {}
 
-    def count(self, counts: Counts) -> None:
+    def count(self, counts: PieceCounts) -> None:
         """Pass on how many pieces are in which state."""
         self._watch.count(counts)
 
@@ -250,7 +250,7 @@ class _Trials(Observer):
         self._missing = len(made)
         return made
 
-    def end(self, outcome: Outcome) -> Iterable[Probe]:
+    def end(self, outcome: PieceOutcome) -> Iterable[Probe]:
         """Keep a score; after the last of a rung, decide which trials go on."""
         probe: Probe = outcome.item
         name, seed = probe.run.experiment.name, probe.run.seed

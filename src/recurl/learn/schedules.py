@@ -12,7 +12,7 @@ far and n the visits of the pair (state, action) at hand, this one included:
 
 As step sizes, the last two satisfy the conditions of Robbins and Monro for 1/2 < omega <= 1: their
 sum over n is infinite, that of their squares is not. Then Recursive Q-learning converges on a
-proper 1-exit model in which every pair is visited for ever. As exploration rates, n counts the
+proper 1-exit model in which every pair is visited forever. As exploration rates, n counts the
 visits of the state.
 """
 

@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from recurl.execution.engine import Link, Stopped
+from recurl.execution.engine import PieceLink, Stopped
 from recurl.execution.pieces import results_of, run_pieces
 from recurl.interrupts import aside
 from recurl.learn.learner import Learner
@@ -64,14 +64,16 @@ def learn_many(
     return [kind.load(io.BytesIO(data), model) for kind, data in pairs]
 
 
-def _learn(steps: int, learner: Learner, link: Link) -> None:
+def _learn(steps: int, learner: Learner, link: PieceLink) -> None:
     """Learn up to a number of steps."""
     learner.learn(steps - learner.steps, stopping=link.stopping)
     if learner.steps < steps:
         raise Stopped
 
 
-def _learn_saved(shared: tuple[RMDP, int], saved: tuple[type[Learner], bytes], link: Link) -> bytes:
+def _learn_saved(
+    shared: tuple[RMDP, int], saved: tuple[type[Learner], bytes], link: PieceLink
+) -> bytes:
     """The same in another process: from a checkpoint to a checkpoint."""
     (model, steps), (kind, data) = shared, saved
     learner = kind.load(io.BytesIO(data), model)

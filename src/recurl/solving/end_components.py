@@ -288,7 +288,7 @@ def solve_process(
     """The optimum of a model of one component without boxes, if its totals are of one sign.
 
     Returns:
-        Bounds; None if totals are not of one sign, if one can stay and gain for ever, or if
+        Bounds; None if totals are not of one sign, if one can stay and gain forever, or if
         staying costs.
     """
     process = Process.of(flat, question)

@@ -27,7 +27,7 @@ from recurl.model.files import write_atomic
 from recurl.simulation.trace import Trace
 from recurl.suite.score import (
     ALL,
-    Row,
+    ScoreRow,
     agent_labels,
     final_score,
     markdown,
@@ -106,7 +106,7 @@ def _stackless(settings: Sequence[Setting]) -> float:
     return float(np.mean([one.known.stackless_score for one in settings]))
 
 
-def _bars(rows: Sequence[Row], name: str) -> str:
+def _bars(rows: Sequence[ScoreRow], name: str) -> str:
     """The bars of a family, or of all."""
     agents = list(dict.fromkeys(row.agent for row in rows))
     found = {row.agent: row for row in rows if row.scope != "setting" and row.name == name}
@@ -199,7 +199,7 @@ def _draw_agent(axes: Axes, records: Sequence[Record], label: str, place: int) -
     )
 
 
-def _fails(rows: Sequence[Row], agent: str) -> str:
+def _fails(rows: Sequence[ScoreRow], agent: str) -> str:
     """The settings that an agent does badly in, with what its score compares to."""
     own = [row for row in rows if row.agent == agent and row.scope == "setting"]
     bad = sorted((row for row in own if row.score.value < GOOD), key=lambda row: row.score.value)
@@ -209,7 +209,7 @@ def _fails(rows: Sequence[Row], agent: str) -> str:
     return f"<section><h4>{escape(own[0].label)}</h4>{good}<ul>{items}{more}</ul></section>"
 
 
-def _failure(row: Row) -> str:
+def _failure(row: ScoreRow) -> str:
     known = find_setting(row.name).known
     score, flat = row.score.value, known.stackless_score
     if row.failed:
@@ -225,7 +225,7 @@ def _failure(row: Row) -> str:
     return f"{row.name}: {score:.2f}, {why}"
 
 
-def _table(rows: Sequence[Row]) -> str:
+def _table(rows: Sequence[ScoreRow]) -> str:
     """All settings, family by family, with the scores of all agents."""
     names, lines = setting_cells(rows)
     labels = {row.agent: row.label for row in rows}

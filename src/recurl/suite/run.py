@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from recurl.errors import RecurlError
-from recurl.execution.engine import Link, Stopped
+from recurl.execution.engine import PieceLink, Stopped
 from recurl.execution.lock import locked
 from recurl.execution.store import Store
 from recurl.experiment.record import Exact, Files, Record
@@ -108,7 +108,7 @@ def task_run(setting: Setting, agent: Method, seed: int, factor: float = 1.0) ->
     return TaskRun(experiment, agent, seed)
 
 
-class Partial(msgspec.Struct, frozen=True):
+class TaskPartial(msgspec.Struct, frozen=True):
     """Facts that a checkpoint lacks: which run it is of, its time and its curve so far."""
 
     config: dict[str, Any]
@@ -119,7 +119,7 @@ class Partial(msgspec.Struct, frozen=True):
 class _Worker:
     """A trainee with the clock, the curve and the checkpoints of its run."""
 
-    def __init__(self, run: TaskRun, model: RMDP, store: Store, link: Link) -> None:
+    def __init__(self, run: TaskRun, model: RMDP, store: Store, link: PieceLink) -> None:
         self.run, self.model, self.store, self.link = run, model, store, link
         self.before, self.latest = 0.0, Exact(None, None, None)
         self.curve: Curve = {"steps": [], "value": [], "lower": [], "upper": []}
@@ -133,7 +133,7 @@ class _Worker:
         if note is None or data is None:
             return None
         try:
-            partial = msgspec.json.decode(note, type=Partial)
+            partial = msgspec.json.decode(note, type=TaskPartial)
             if partial.config == run.config:
                 found = make_trainee(run, run.setting, self.model, data)
                 self.before, self.curve = partial.seconds, partial.curve
@@ -175,7 +175,7 @@ class _Worker:
         content = self.trainee.saved()
         if content is not None:
             self.store.write(checkpoint_name(self.run), content)
-            partial = Partial(self.run.config, self.seconds, self.curve)
+            partial = TaskPartial(self.run.config, self.seconds, self.curve)
             self.store.write(partial_name(self.run), msgspec.json.encode(partial))
         self.kept = time.perf_counter()
 
@@ -196,7 +196,7 @@ class _Worker:
         return Finished(record, b"" if policy is None else policy.to_json())
 
 
-def execute(shared: Shared, run: TaskRun, link: Link) -> Finished:
+def execute(shared: Shared, run: TaskRun, link: PieceLink) -> Finished:
     """Do a run, or the rest of it: a piece for `recurl.experiment.run.run_jobs`.
 
     Raises:

@@ -18,7 +18,7 @@ from recurl.suite.tasks import FAMILIES, Setting, find_setting, settings
 ALL = "all"
 
 
-class Estimate(NamedTuple):
+class ScoreEstimate(NamedTuple):
     """An interquartile mean over seeds, with its 95 % bootstrap interval."""
 
     value: float
@@ -30,7 +30,7 @@ class Estimate(NamedTuple):
         return f"{self.value:.3f}" if self.low == self.high else f"{self.value:.3f} [{inside}]"
 
 
-class Row(NamedTuple):
+class ScoreRow(NamedTuple):
     """The scores of an agent on one setting, on a family or on all.
 
     Attributes:
@@ -51,8 +51,8 @@ class Row(NamedTuple):
     label: str
     scope: str
     name: str
-    score: Estimate
-    area: Estimate
+    score: ScoreEstimate
+    area: ScoreEstimate
     seeds: int
     settings: int
     failed: int
@@ -121,22 +121,22 @@ def area(record: Record) -> float:
     return float(np.trapezoid(scores, steps) / (steps[-1] - steps[0]))
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate(values: Sequence[float]) -> ScoreEstimate:
     """The interquartile mean of one number per seed, with its bootstrap interval.
 
     Example:
         >>> print(estimate([0.5]), estimate([1.0, 1.0]))
         0.500 1.000
     """
-    return Estimate(float(interquartile_mean(values)), *bootstrap(values))
+    return ScoreEstimate(float(interquartile_mean(values)), *bootstrap(values))
 
 
-def score_rows(records: Sequence[Record]) -> list[Row]:
+def score_rows(records: Sequence[Record]) -> list[ScoreRow]:
     """The scores of all agents: by setting, by family and in all.
 
     The number of a seed on a family is the mean over the settings that were run with it.
     """
-    rows: list[Row] = []
+    rows: list[ScoreRow] = []
     for agent in agent_labels(records):
         own = [one for one in records if one.method == agent]
         names = list(dict.fromkeys(one.experiment for one in own))
@@ -152,12 +152,12 @@ def score_rows(records: Sequence[Record]) -> list[Row]:
     return rows
 
 
-def _row(agent: str, scope: str, name: str, records: Sequence[Record]) -> Row:
+def _row(agent: str, scope: str, name: str, records: Sequence[Record]) -> ScoreRow:
     seeds = sorted({one.seed for one in records})
     by_seed = [[one for one in records if one.seed == seed] for seed in seeds]
     scores = [float(np.mean([final_score(one) for one in group])) for group in by_seed]
     areas = [float(np.mean([area(one) for one in group])) for group in by_seed]
-    return Row(
+    return ScoreRow(
         agent,
         records[0].label,
         scope,
@@ -176,7 +176,7 @@ def _value(record: Record) -> float | None:
     return None if record.exact is None else record.exact.value
 
 
-def summary_cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+def summary_cells(rows: Sequence[ScoreRow]) -> tuple[list[str], list[list[str]]]:
     """Heads and lines of the table of families, agent by agent."""
     lines = [
         [row.agent, row.name, str(row.settings), str(row.seeds), str(row.score), str(row.area)]
@@ -186,7 +186,7 @@ def summary_cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     return ["agent", "family", "tasks", "seeds", "score [95 %]", "area [95 %]"], lines
 
 
-def setting_cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+def setting_cells(rows: Sequence[ScoreRow]) -> tuple[list[str], list[list[str]]]:
     """Heads and lines of the table of settings: settings down, agents across."""
     agents = list(dict.fromkeys(row.agent for row in rows))
     heads = ["setting", "optimum", "stackless", *agents]
@@ -205,7 +205,7 @@ def _known_cells(setting: Setting) -> list[str]:
     return [f"{sum(known.optimum) / 2:.5g}", f"{mark}{known.stackless_score:.3f}"]
 
 
-def _setting_cell(row: Row | None) -> str:
+def _setting_cell(row: ScoreRow | None) -> str:
     if row is None:
         return "-"
     failed = f", {row.failed} failed" if row.failed else ""
@@ -213,7 +213,7 @@ def _setting_cell(row: Row | None) -> str:
     return f"{row.score.value:.3f} ({row.area.value:.3f}{sampled}{failed})"
 
 
-def markdown(rows: Sequence[Row]) -> str:
+def markdown(rows: Sequence[ScoreRow]) -> str:
     """Both tables as Markdown."""
     parts = [_markdown(*summary_cells(rows)), _markdown(*setting_cells(rows))]
     return "\n".join(parts)
@@ -224,6 +224,6 @@ def _markdown(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in (heads, rule, *lines))
 
 
-def rows_json(rows: Sequence[Row]) -> str:
+def rows_json(rows: Sequence[ScoreRow]) -> str:
     """All rows as JSON."""
     return json.dumps([row.data() for row in rows], indent=1) + "\n"

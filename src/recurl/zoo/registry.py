@@ -91,7 +91,7 @@ def make_from_text(name: str, assignments: Sequence[str] = ()) -> RMDP:
     """A model by name, with parameters written as ``key=value``.
 
     The type of the parameter says what a value may be: numbers (also ``1/3``), ``true`` or
-    ``false``, text, or several of these divided by commas.
+    ``false``, text, or several of these separated by commas.
 
     Example:
         >>> make_from_text("palindrome", ["size=2", "corruption=1/50"])
@@ -154,7 +154,7 @@ def _tuple(place: str, parts: list[str], options: tuple[Any, ...]) -> tuple[Any,
     """Texts read as the types of a tuple; a last type of ... stands for any number of the first."""
     kinds = options[:1] * len(parts) if options[-1] is ... else options
     if len(parts) != len(kinds):
-        raise ValueError(f"{place} must be {len(kinds)} values divided by commas")
+        raise ValueError(f"{place} must be {len(kinds)} values separated by commas")
     return tuple(_value(place, part.strip(), kind) for part, kind in zip(parts, kinds, strict=True))
 
 

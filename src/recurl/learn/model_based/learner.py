@@ -31,7 +31,7 @@ class ModelBasedRecursiveLearning(Learner):
     ``(n Q + prior U) / (n + prior)``, with Q as counted and U the worth of the unknown. Hope
     respects the stack: in a call whose best exit is worth m, ``U = m + E`` if m < 0, else
     ``U = max(m, E)``, where E is the most that a run has earned so far (while nothing was earned,
-    1, or what a step costs). So hope is not added at every call, and charging for ever does not
+    1, or what a step costs). So hope is not added at every call, and charging forever does not
     look best.
 
     A plan is value iteration in the contexts (exit values) that runs come to. Between plans, which

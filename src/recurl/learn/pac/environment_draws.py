@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recurl.errors import ProtocolError
-from recurl.execution.engine import Link, Stopped
+from recurl.execution.engine import PieceLink, Stopped
 from recurl.learn.pac.experience import flat
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Draws(NamedTuple):
     seed: list[int]
 
 
-def draw_outcomes(env: gym.Env[Any, Any], draws: Draws, link: Link) -> list[Drawn]:
+def draw_outcomes(env: gym.Env[Any, Any], draws: Draws, link: PieceLink) -> list[Drawn]:
     """Draw each pair a number of times, as a piece for `recurl.execution.pieces`."""
     own = copy.deepcopy(env)
     seed = int(np.random.SeedSequence(draws.seed).generate_state(1)[0])

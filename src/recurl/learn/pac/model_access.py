@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.errors import CheckpointError, LimitError
-from recurl.execution.engine import Link
+from recurl.execution.engine import PieceLink
 from recurl.execution.pieces import Session, results_of
 from recurl.learn.checkpoint import expect, read_checkpoint, restoring, write_checkpoint
 from recurl.learn.pac.confidence import level_size
@@ -210,7 +210,7 @@ class ModelAccess:
         return str(header.get("basis", "")), state
 
 
-def draw_counts(model: RMDP, item: tuple[Longs, list[int]], link: Link) -> Longs:
+def draw_counts(model: RMDP, item: tuple[Longs, list[int]], link: PieceLink) -> Longs:
     """The share of a stream in a round, as a piece for `recurl.execution.pieces`."""
     return _draw(model, *item)
 

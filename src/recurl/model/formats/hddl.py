@@ -3,7 +3,7 @@
 A task with its arguments, called in a state, is a component; a method is a choice, a primitive
 action a step, and the states that the task can end in are its exits. An action pays minus its cost:
 what it adds to ``total-cost``, or 1 in domains without costs. Where no method applies, or the next
-action cannot be taken, the run is stuck and pays 1 for ever, so that plans avoid it. ``slips``, an
+action cannot be taken, the run is stuck and pays 1 forever, so that plans avoid it. ``slips``, an
 annotation of ours, names actions that fail with a probability: they cost, change nothing, and are
 tried again.
 """

@@ -23,7 +23,7 @@ def frozen_lake(map_name: Literal["4x4", "8x8"] = "4x4", breakdown: Number = 0.0
     The goal pays 1, but only if every chosen ``down`` closes an earlier ``right``, and every
     ``right`` is closed: where the ice leads does not matter. A ``down`` with nothing to close ends
     the run. Each step first breaks down with a small probability, since one could stay on safe ice
-    for ever.
+    forever.
 
     Args:
         map_name: Gymnasium's map.

@@ -33,7 +33,7 @@ def letter_world(patience: int | None = 6) -> RMDP:
     With n times A a run takes at least 6 + 4 n steps, and n is 1 on average: the value is
     1 - 0.1 (5 + 4) = **0.1**, without any limit on n.
 
-    One could walk about for ever, so the plain world is not proper. After `patience` steps without
+    A run could go on forever, so the plain world is not proper. After `patience` steps without
     the letter that is wanted, the agent is led to it on the shortest way. That changes no value,
     since the best runs need at most four steps from letter to letter.
 

@@ -53,7 +53,7 @@ def palindrome(size: int = 3, corruption: Number = 0.01) -> RMDP:
     Args:
         size: Rows and columns of the grid, at least 1.
         corruption: Probability that an action becomes ``special``, in [0, 1). With 0 a run may go
-            on for ever, so the model is not proper.
+            on forever, so the model is not proper.
 
     Example:
         >>> model = palindrome()

@@ -66,7 +66,7 @@ def spelunking(
         levels: A map for each type of level: o free, x trap, r gear; rows separated by slashes. All
             of the same size.
         discount: Probability of not leaving the level by chance, in (0, 1]. With 1 a run may go on
-            for ever, so the model is not proper.
+            forever, so the model is not proper.
         start: Row and column in the first type of level, where one starts as if landed there.
 
     Example:
