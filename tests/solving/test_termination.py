@@ -63,7 +63,7 @@ def test_several_exits_are_refused() -> None:
         recurl.termination(recurl.zoo.and_or())
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 10_000))
 def test_optima_by_brute_force(seed: int) -> None:
     model = recurl.zoo.random_model(
