@@ -183,7 +183,9 @@ def _check_probabilities(
                 fits = Decimal(found.upper) >= attained - SLACK
                 if objective == "min":
                     fits = Decimal(found.lower) <= attained + SLACK
-                assert fits, f"seed {seed}: {objective} exit {k} attained"
+                place = f"seed {seed}: {objective} exit {k}"
+                assert fits, f"{place} attained"
+                said += _check_proof(model, found, place, attained, objective)
 
 
 def _check_totals(model: recurl.RMDP, seed: int, truths: list[Truth], said: Counter[str]) -> None:

@@ -4,6 +4,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from tests.solving.references import cubic, looping, stop_or_bet
 
 import recurl
-from recurl.errors import ModelError
+from recurl.errors import CertificateError, ModelError
+from recurl.solving.question import Question
+from recurl.solving.termination import solve_ending
 
 
 @pytest.mark.parametrize("objective", ["max", "min"])
@@ -56,6 +59,46 @@ def test_a_critical_model_gets_an_honest_interval(objective: str) -> None:
     found = recurl.termination(recurl.zoo.gambler(p=0.5), objective)
     assert 1 - 1e-4 < found.lower <= 1.0
     assert found.upper == 1.0
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+@pytest.mark.parametrize("model", [cubic(), recurl.zoo.gambler(p="3/5"), looping(), stop_or_bet()])
+def test_the_interval_is_what_the_certificate_proves(model: recurl.RMDP, objective: str) -> None:
+    found = recurl.termination(model, objective)
+    proved = recurl.verify(model, found.certificate)
+    assert (proved.lower, proved.upper) == (found.lower, found.upper)
+    assert proved.theorems == ("values",)
+
+
+@pytest.mark.parametrize("worth", [0.1, -0.1, 3.0, 0.0])
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_an_exit_may_be_worth_any_number(worth: float, objective: str) -> None:
+    model = stop_or_bet()
+    found = solve_ending(model, Question(objective, "none", (worth,)))
+    proved = recurl.verify(model, found.certificate)
+    assert (proved.lower, proved.upper) == (found.lower, found.upper)
+    ends = Fraction(1) if (objective == "max") == (worth >= 0) else Fraction(2, 3)
+    assert Fraction(found.lower) <= Fraction(worth) * ends <= Fraction(found.upper)
+    assert found.gap < 1e-12
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10_000), objective=st.sampled_from(["max", "min"]))
+def test_certificates_are_accepted_and_wrong_ones_are_not(seed: int, objective: str) -> None:
+    model = recurl.zoo.random_model(
+        seed, components=2, nodes=3, kind="one_exit", boxes=1,
+        exit_probability=0.3, load=math.inf, call_fraction=0.7,
+    )  # fmt: skip
+    found = recurl.termination(model, objective)
+    own = found.certificate
+    assert recurl.verify(model, own).lower == found.lower
+    assert own.values is not None
+    for name, sign in (("lower", 1), ("upper", -1)):
+        numbers = [x + sign * 1e-6 for x in getattr(own.values, name)]
+        claim = {name: getattr(own, name) + sign * 1e-6}
+        values = msgspec.structs.replace(own.values, **{name: numbers})
+        with pytest.raises(CertificateError):
+            recurl.verify(model, msgspec.structs.replace(own, values=values, **claim))
 
 
 def test_several_exits_are_refused() -> None:

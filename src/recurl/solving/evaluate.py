@@ -70,8 +70,8 @@ class Evaluation:
             return self.lower, self.upper
         from recurl.solving.given_end import ending_rewards, quotient
 
-        rows, start, leaving = rows_of_policy(self.policy), _Start(self.policy), self.chain.leaving
-        low, high = ending_rewards(rows, leaving)
+        rows, start = rows_of_policy(self.policy), _Start(self.policy.model)
+        low, high = ending_rewards(rows, self.chain.leaving)
         exits = list(self.exit_intervals.values())
         own = [start.interval(low[rows.start, k], high[rows.start, k]) for k in range(len(exits))]
         total = _with_worth(_sum_of(own), np.array(self.exit_values), exits)
@@ -91,10 +91,6 @@ class Evaluation:
         rows = rows_of_policy(self.policy)
         total, rest = expected_depth(rows, self.chain.leaving.places)
         return total + rest
-
-    def start_mean(self, bounds: Floats, *, above: bool) -> float:
-        """The mean of bounds at the places where runs start, rounded up or down."""
-        return _Start(self.policy).interval(bounds, bounds)[above]
 
     def distribution(
         self, episodes: int = 10_000, seed: int = 0, quantiles: Sequence[float] = QUANTILES
@@ -159,7 +155,7 @@ def evaluate(
         names, worth = _exits(policy, [*worth.tolist(), 0.0])
     rows = rows_of_policy(policy)
     found = expectations(rows, exact=ExactRows(policy))
-    at, start = rows.start, _Start(policy)
+    at, start = rows.start, _Start(policy.model)
     leaving, count = found.leaving, len(names)
     exits = [start.interval(leaving.lower[at, k], leaving.upper[at, k]) for k in range(count)]
     sure = bool(leaving.sure[at].all())
@@ -185,11 +181,16 @@ def evaluate(
     )
 
 
+def mean_at_start(model: RMDP, lower: Floats, upper: Floats) -> tuple[float, float]:
+    """The mean of bounds at the entries where runs start, rounded outwards."""
+    return _Start(model).interval(lower, upper)
+
+
 class _Start:
     """Sums over the entries at which runs start, by their exact probabilities."""
 
-    def __init__(self, policy: Policy) -> None:
-        t, exact = policy.model.tables, policy.model.exact
+    def __init__(self, model: RMDP) -> None:
+        t, exact = model.tables, model.exact
         self.weights = [exact.start(int(e)) for e in np.flatnonzero(t.start_prob > 0)]
 
     def interval(self, lower: Floats, upper: Floats) -> tuple[float, float]:

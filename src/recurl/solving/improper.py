@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,15 +23,6 @@ if TYPE_CHECKING:
     from recurl.model.tables import Floats
     from recurl.solving.properness import Analysis
     from recurl.solving.question import Question
-
-
-def ending(model: RMDP, question: Question) -> Solution:
-    """The value of the exit times the probability to reach it: no rewards are paid."""
-    worth = question.exit_values[0] if question.exit_values else 0.0
-    others = {"max": "min", "min": "max"}
-    found = termination(model, question.objective if worth >= 0 else others[question.objective])
-    low, high = sorted((worth * found.lower, worth * found.upper))
-    return replace(found, question=question, lower=low, upper=high)
 
 
 def improper_optimum(

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.solving.finite import solve_finite
-from recurl.solving.improper import ending, improper_optimum
+from recurl.solving.improper import improper_optimum
 from recurl.solving.linear import SMALL
 from recurl.solving.one_exit_bounds import step_bounds
 from recurl.solving.one_exit_search import Search
 from recurl.solving.one_exit_system import System
 from recurl.solving.properness import analyse
+from recurl.solving.termination import solve_ending
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -55,7 +56,7 @@ def solve_one_exit(
     system = System.of(model, question)
     steps = step_bounds(system)
     if steps is None and question.rewards == "none":
-        return ending(model, question)
+        return solve_ending(model, question)
     if steps is None and (found := solve_finite(model, question, epsilon, **options)):
         return found
     if steps is None:

@@ -14,12 +14,15 @@ where a call is worth ``x(en) x(ret)`` and an exit 1.
   0 by applying the equations is below z too; an action that is worse at such a y than what some
   policy attains is not best at z.
 
-One end is what a policy attains, the other one such a vector, checked with outward rounding.
+One end is what a policy attains, the other one such a vector, checked with outward rounding. Where
+w proves the lower end for all actions that count, both vectors and w make a certificate.
 """
 
 from __future__ import annotations
 
 import time
+from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,9 +33,10 @@ from recurl.model.tables import Floats, Ints, Mask
 from recurl.policy import Policy
 from recurl.solving.chain_equations import Polynomials, action_polynomials
 from recurl.solving.chains import leave_probabilities
-from recurl.solving.evaluate import evaluate
+from recurl.solving.ending_certificate import EndingProof, ending_certificate
+from recurl.solving.evaluate import evaluate, mean_at_start
 from recurl.solving.linear import solve_nonnegative
-from recurl.solving.outward import Indices, sums
+from recurl.solving.outward import Indices, float_above, float_below, sums
 from recurl.solving.question import Question
 from recurl.solving.rows import Rows, rows_of_model, rows_of_policy
 from recurl.solving.solution import Solution
@@ -66,31 +70,76 @@ def termination(model: RMDP, objective: str = "max") -> Solution:
         0.666666667
     """
     require_model(model, "termination")
-    begin = time.perf_counter()
-    question = Question(objective, "none", (1.0,))
     if (model.tables.n_exits != 1).any():
         problem = Problem("", "has several exits", 'use solve(model, of="exit:NAME") instead')
         raise ModelError([problem], headline=f"{model.name}: ")
-    rows = rows_of_model(model.tables)
-    greatest = objective == "max"
-    choice, other, steps = (_greatest if greatest else _least)(model, _Control.of(rows))
-    policy = Policy.stackless(model, choice)
-    evaluation = evaluate(policy)
-    low, high = evaluation.termination
-    if (np.diff(rows.action_start) > 1).any():
-        end = evaluation.start_mean(other[rows.start], above=greatest)
-        low, high = (low, max(low, end)) if greatest else (min(high, end), high)
+    return solve_ending(model, Question(objective, "none", (1.0,)))
+
+
+def solve_ending(model: RMDP, question: Question) -> Solution:
+    """The worth of the exit of a 1-exit model times the optimal probability to reach it."""
+    begin = time.perf_counter()
+    worth = Fraction(question.exit_values[0] if question.exit_values else 0.0)
+    greatest = (question.objective == "max") == (worth >= 0)
+    control = _Control.of(rows_of_model(model.tables))
+    found = (_greatest if greatest else _least)(model, control)
+    policy = Policy.stackless(model, found.choice)
+    found, (low, high) = _interval(policy, control.rows, found, greatest=greatest)
+    ends = sorted((worth * Fraction(low), worth * Fraction(high)))
+    lower, upper = float_below(ends[0]), float_above(ends[1])
+    certify = None
+    if found.progress is not None:
+        proof = EndingProof(found.choice, found.lower, found.upper, found.progress)
+        certify = partial(ending_certificate, model, question, (lower, upper), proof)
     return Solution(
         model,
         question,
-        low,
-        high,
+        lower,
+        upper,
         method="policy iteration" if greatest else "newton",
         reason=_PROOF if high - low <= _NARROW else f"{_PROOF}; {_WIDE}",
         policy=policy,
-        work={"policies" if greatest else "newton steps": steps},
+        work={"policies" if greatest else "newton steps": found.steps},
         seconds=time.perf_counter() - begin,
+        _certify=certify,
     )
+
+
+class _Found(NamedTuple):
+    """The result of a search.
+
+    Attributes:
+        choice: Best actions, counted within their places.
+        lower: A lower bound by place.
+        upper: An upper bound by place.
+        progress: A direction w that proves the lower bound for all actions that count, by place;
+            None if there is none.
+        steps: Policies or Newton steps that it took.
+    """
+
+    choice: Ints
+    lower: Floats
+    upper: Floats
+    progress: Floats | None
+    steps: int
+
+
+def _interval(
+    policy: Policy, rows: Rows, found: _Found, *, greatest: bool
+) -> tuple[_Found, tuple[float, float]]:
+    """Bounds at the start, and the proof without its direction where another one is narrower.
+
+    Near critical models, what the policy attains may be known better by its evaluation.
+    """
+    low, high = mean_at_start(policy.model, found.lower[rows.start], found.upper[rows.start])
+    if found.progress is not None and high - low <= _NARROW:
+        return found, (low, high)
+    least, most = evaluate(policy).termination
+    if (np.diff(rows.action_start) > 1).any():
+        least, most = (least, max(least, high)) if greatest else (min(most, low), most)
+    if found.progress is not None and high - low <= most - least:
+        return found, (low, high)
+    return found._replace(progress=None), (least, most)
 
 
 class _Control(NamedTuple):
@@ -157,6 +206,13 @@ class _Control(NamedTuple):
         plain = np.flatnonzero(sure & ((y[f.first] == 1.0) | (y[f.second] == 1.0)))
         return f.row[plain], np.where(y[f.second] == 1.0, f.first, f.second)[plain]
 
+    def below(self, y: Floats) -> Floats:
+        """At most the value of every action, and exactly 1 where only ones are added up."""
+        f, ends = self.f, np.append(y, 1.0)
+        less = sums(f.row, (ends[f.first] * ends[f.second] < 1.0).astype(np.float64), len(f.terms))
+        value: Floats = np.where(less == 0, 1.0, f.below(y))
+        return value
+
     def above(self, y: Floats) -> Floats:
         """At least the value of every action, and exactly that of mere moves."""
         action, place = self.moves(y)
@@ -192,23 +248,29 @@ class _Control(NamedTuple):
         return w
 
 
-def _greatest(model: RMDP, control: _Control) -> tuple[Ints, Floats, int]:
-    """Best actions, an upper bound by place, and the number of policies tried."""
+def _greatest(model: RMDP, control: _Control) -> _Found:
+    """The policy that ends most often."""
     rows, dead = control.rows, model.reach.dead
     own = (np.diff(rows.action_start) > 0) & ~dead
     choice = rows.action_start[:-1].astype(np.int64)
     x, tried = np.zeros(rows.size), 0
     for _ in range(_LIMIT):
         tried += 1
-        x = leave_probabilities(
+        found = leave_probabilities(
             rows_of_policy(_policy(model, control, choice)), everywhere=True
-        ).value[:, 0]
+        )
+        x = found.value[:, 0]
         best, most = control.best(control.f.value(x))
         better = own & (most > x + 1e-12)
         if not better.any():
             break
         choice = np.where(better, best, choice)
-    return _local(control, choice), _upper_end(control, x, own, choice, dead), tried
+    taken = np.arange(len(control.owner)) == choice[control.owner]
+    ends = np.where(found.sure, 1.0, x)
+    proved = _contraction(control, ends, own, choice, (taken, taken))
+    lower, progress = proved or (found.lower[:, 0], None)
+    upper = _upper_end(control, x, own, choice, dead)
+    return _Found(_local(control, choice), lower, upper, progress, tried)
 
 
 def _local(control: _Control, choice: Indices) -> Ints:
@@ -242,8 +304,8 @@ def _upper_end(control: _Control, x: Floats, own: Mask, choice: Indices, dead: M
     return np.where(dead, 0.0, 1.0)
 
 
-def _least(model: RMDP, control: _Control) -> tuple[Ints, Floats, int]:
-    """Actions that end least often, a lower bound by place, and the number of Newton steps."""
+def _least(model: RMDP, control: _Control) -> _Found:
+    """The policy that ends least often."""
     stays, staying = stay_forever(control.rows)
     chosen = control.rows.action_start[:-1] + np.where(stays, staying, 0).astype(np.int64)
     own = (np.diff(control.rows.action_start) > 0) & ~stays
@@ -260,7 +322,10 @@ def _least(model: RMDP, control: _Control) -> tuple[Ints, Floats, int]:
     high = leave_probabilities(
         rows_of_policy(_policy(model, control, chosen)), everywhere=True
     ).upper[:, 0]
-    return _local(control, chosen), _lower_end(control, x, own, chosen, high), steps
+    every = own[control.owner]
+    proved = _contraction(control, x, own, chosen, (every, every))
+    lower, progress = proved or (_lower_end(control, x, own, chosen, high), None)
+    return _Found(_local(control, chosen), lower, high, progress, steps)
 
 
 def _newton_step(control: _Control, x: Floats, own: Mask) -> tuple[Indices, Floats]:
@@ -282,6 +347,35 @@ def _newton_step(control: _Control, x: Floats, own: Mask) -> tuple[Indices, Floa
     return chosen, delta
 
 
+def _contraction(
+    control: _Control, x: Floats, own: Mask, chosen: Indices, actions: tuple[Mask, Mask]
+) -> tuple[Floats, Floats] | None:
+    """A lower bound near x, and a direction w > f'(x) w that proves it, with a rest for exits.
+
+    Args:
+        control: The actions.
+        x: Probabilities to end, nearly; 1 only where that is sure, or an upper bound.
+        own: Places to look at.
+        chosen: The best action of each.
+        actions: Those for which the bound has to be inductive; those at which errors have to
+            contract.
+    """
+    inductive, relevant = actions
+    w = control.direction(x, own & (x > 0), chosen, relevant)
+    positive = own & (w > 0)
+    w = np.where(positive, w, 0.0)
+    counts = relevant & positive[control.owner]
+    room = (w[control.owner] - control.f.slope_above(x, w))[counts].min(initial=2.0) / 2
+    if room <= 0:
+        return None
+    for delta in _DELTAS:
+        y = np.where(positive, np.where(x < 1.0, np.maximum(x - delta * w, 0.0), 1.0), 0.0)
+        few = y[control.owner]
+        if ((few <= control.below(y)) | (few == 0) | ~inductive).all():
+            return y, np.where(positive, w, room)
+    return None
+
+
 def _lower_end(control: _Control, x: Floats, own: Mask, chosen: Indices, high: Floats) -> Floats:
     """A lower bound near x that is inductive for all actions, or what comes from 0 by sweeps."""
     plain = np.zeros(len(x))
@@ -289,13 +383,5 @@ def _lower_end(control: _Control, x: Floats, own: Mask, chosen: Indices, high: F
         plain = np.where(own, np.maximum(plain, control.least(control.f.below(plain))), 0.0)
     # Only these actions may be best at the least solution.
     relevant = own[control.owner] & (control.f.below(plain) <= high[control.owner])
-    w = control.direction(x, own & (x > 0), chosen, relevant)
-    positive = own & (w > 0)
-    slope = control.f.slope_above(x, np.where(positive, w, 0.0))
-    if not ((slope < w[control.owner]) | ~relevant | ~positive[control.owner]).all():
-        return plain
-    for delta in _DELTAS:
-        y = np.where(positive, np.maximum(x - delta * w, 0.0), 0.0)
-        if ((y[control.owner] <= control.f.below(y)) | (y[control.owner] == 0)).all():
-            return np.maximum(plain, np.minimum(y, 1.0))
-    return plain
+    found = _contraction(control, x, own, chosen, (own[control.owner], relevant))
+    return plain if found is None else np.maximum(plain, found[0])
