@@ -166,7 +166,7 @@ def unchecked(kind: Any, parts: tuple[Any, Any, Any], shape: tuple[int, int]) ->
 
 @cache
 def _template(kind: Any) -> dict[str, Any]:
-    """What any matrix of a kind consists of."""
+    """The parts that all matrices of a kind share."""
     return dict(vars(kind((1, 1))))
 
 
