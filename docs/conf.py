@@ -7,6 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from site_gallery import write_static
 from site_pages import write_inventories
 
 import recurl
@@ -60,7 +61,9 @@ intersphinx_mapping = {
 
 html_theme = "furo"
 html_title = "recurl"
-html_static_path = ["_static"]
+# The script and the style of the replay come from the package.
+write_static(Path(__file__).parent / "_build" / "static")
+html_static_path = ["_static", "_build/static"]
 html_css_files = ["recurl.css"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

@@ -1,7 +1,8 @@
 """Sphinx extension: what the site makes from the package before it reads its pages.
 
 Inventories of other projects are kept as text and compressed, every tutorial is also written as a
-notebook that can be downloaded, and the gallery has a page for every model of the zoo.
+notebook that can be downloaded, and the gallery has a page for every model of the zoo and every
+example.
 """
 
 from __future__ import annotations
@@ -10,10 +11,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from site_gallery import write_gallery
 from sphinx.application import Sphinx
-
-import recurl
-from recurl import zoo
 
 DOCS = Path(__file__).parent
 HEADER = "# Sphinx inventory version 2\n# Project: {name}\n# Version:\n# The rest is zlib.\n"
@@ -40,40 +39,14 @@ def write_notebooks(app: Sphinx) -> None:
             jupytext.write(notebook, folder / f"{page.stem}.ipynb")
 
 
-GALLERY_PAGE = """\
-# {name}
-
-{summary}
-
-```console
-$ recurl describe {name}
-$ recurl solve {name}
-```
-
-{solution}
-
-![The model {name}]({name}.svg)
-"""
-
-
-def write_gallery(app: Sphinx) -> None:
-    """Writes `gallery/models/NAME.md` for each model of the zoo: its picture and its optimum."""
-    folder = DOCS / "gallery" / "models"
-    folder.mkdir(exist_ok=True)
-    for name in zoo.names():
-        model = zoo.make(name)
-        policy, solution = None, ""
-        if not app.config.site_light:
-            found = recurl.solve(model)
-            policy, solution = found.policy, str(found)
-        model.draw(policy).save(folder / f"{name}.svg")
-        page = GALLERY_PAGE.format(name=name, summary=zoo.summary(name), solution=solution)
-        (folder / f"{name}.md").write_text(page, encoding="utf-8")
+def make_gallery(app: Sphinx) -> None:
+    """Writes the gallery: `gallery/models/NAME.md` and `gallery/examples/NAME.md`."""
+    write_gallery(DOCS / "gallery", light=app.config.site_light)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.add_config_value("site_light", False, "env", bool)
     app.connect("builder-inited", write_notebooks)
-    app.connect("builder-inited", write_gallery)
+    app.connect("builder-inited", make_gallery)
     return {"parallel_read_safe": True}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.experiment.browser import MISSING, chromium
 
 import recurl
 
@@ -52,6 +55,47 @@ def test_every_tutorial_can_be_downloaded(site: Path) -> None:
     assert {file.stem for file in (site / "_downloads").rglob("*.ipynb")} == tutorials
 
 
+def gallery_pages(site: Path, part: str) -> dict[str, str]:
+    pages = (site / "gallery" / part).glob("*.html")
+    return {page.stem: page.read_text(encoding="utf-8") for page in pages}
+
+
 def test_the_gallery_shows_every_model(site: Path) -> None:
-    shown = {page.stem for page in (site / "gallery" / "models").glob("*.html")}
-    assert shown == set(recurl.zoo.names())
+    assert set(gallery_pages(site, "models")) == set(recurl.zoo.names())
+
+
+def test_the_gallery_shows_every_example(site: Path) -> None:
+    parts = {"answer_table.py", "call_graphs.py", "common.py", "flaky_server.py", "stub_model.py"}
+    parts |= {"answers.csv", "towers_problem.hddl"}
+    if importlib.util.find_spec("unified_planning") is None:
+        parts |= {"towers.hddl"}
+    files = {file.name for file in (ROOT / "examples").iterdir() if file.is_file()} - parts
+    pages = gallery_pages(site, "examples")
+    titles = {re.findall(r"<h1>(.*?)<a ", page)[0] for page in pages.values()}
+    assert titles == files
+
+
+@pytest.mark.parametrize("part", ["models", "examples"])
+def test_a_page_of_the_gallery_has_a_picture_and_a_replay(site: Path, part: str) -> None:
+    for name, page in gallery_pages(site, part).items():
+        assert f'alt="{name}' in page or f"_images/{name}." in page, name
+        ids = re.findall(r' id="([^"]+)"', page)
+        assert {"replay", "stack", "picture"} <= set(ids), name
+        assert len(ids) == len(set(ids)), name  # the script finds its parts by id
+        data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
+        assert data is not None
+        assert json.loads(data[1])["replays"][0]["frames"], name
+
+
+@pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
+def test_the_replay_of_a_page_shows_its_stack(site: Path) -> None:
+    with chromium() as browser:
+        for page in ("models/cloud", "examples/queens"):
+            browser.open(site / "gallery" / f"{page}.html")
+            assert browser.text("where").startswith("step 1 of ")
+            assert browser.run("return document.querySelectorAll('#picture circle').length") > 1
+            for _ in range(3):
+                browser.run("document.getElementById('forward').click()")
+            assert browser.text("where").startswith("step 4 of ")
+            assert int(browser.run("return document.getElementById('stack').dataset.depth")) > 1
+            assert browser.errors() == []

@@ -6,6 +6,8 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from recurl.model.cells import Cells
 from recurl.model.tables import CALL, CALLS, EXIT, EXITS, RETURN
 from recurl.policy import Policy
@@ -95,8 +97,14 @@ def _place(policy: Policy, vertex: int, context: int) -> dict[str, Any]:
         "from": spot(model, vertex),
         "actions": list(model.action_names(vertex)),
         "exits": exit_values(model, component, label),
-        "context": label,
+        "context": label or _calls_around(policy, context),
     }
+
+
+def _calls_around(policy: Policy, context: int) -> str:
+    """The name of a context, if the policy has several of its component."""
+    same = policy.context_component == policy.context_component[context]
+    return policy.context_names[context] if np.count_nonzero(same) > 1 else ""
 
 
 def where(model: RMDP, cells: Cells | None, vertex: int) -> str:

@@ -89,8 +89,13 @@ def report_html(studies: Sequence[Study]) -> str:
 
 def page_parts() -> dict[str, str]:
     """Parts of every page with a replay: its style, its script and the replay itself."""
-    names = {"STYLE": "report.css", "SCRIPT": "report.js", "REPLAY": "replay.html"}
-    return {part: _data(name) for part, name in names.items()}
+    replay = _data("replay.css")
+    return {
+        "REPLAY_STYLE": replay,
+        "STYLE": replay + _data("report.css"),
+        "SCRIPT": _data("replay.js"),
+        "REPLAY": _data("replay.html"),
+    }
 
 
 def filled(page: str, parts: Mapping[str, str]) -> str:

@@ -29,7 +29,7 @@ function label(text, most, attributes) {
 
 const key = ([part, name, side]) => [part, name, side].join("\n");
 // A phone shows fewer columns, so that names stay readable.
-const NARROW = matchMedia("(max-width: 620px)").matches;
+const NARROW = $("replay").clientWidth < 590;
 const WIDTH = NARROW ? 420 : 760, LEFT = NARROW ? 66 : 112, RIGHT = NARROW ? 336 : 640;
 const BOX = {width: 114, height: 44, every: NARROW ? 128 : 140, down: 66, columns: NARROW ? 2 : 3};
 const NODE = {every: 118, down: 44, columns: NARROW ? 2 : 4};
@@ -136,7 +136,8 @@ function showExits(frame) {
     return row;
   }));
   const note = frame.exits.length > 1 ? "What each exit is worth to the callers, relative to the worst." : "With a single exit there is nothing to compare.";
-  $("context").textContent = frame.exits.length ? note : frame.context || "This policy does not look at them.";
+  $("basis").textContent = frame.exits.length ? "Exit values v it acts on" : "Context it acts in";
+  $("context").textContent = frame.exits.length ? note : frame.context || "This policy does not look at the stack here.";
 }
 
 function showDepths() {
@@ -177,10 +178,12 @@ function choose(index) {
   pause();
   replay = replays[index];
   $("scrub").max = replay.frames.length - 1;
-  $("about").textContent = `An episode of ${replay.run}; the policy is worth ${short(replay.exact)}.` + (replay.ended ? "" : ` The episode goes on after these ${replay.frames.length} steps.`);
+  const worth = replay.exact === undefined ? "" : `; the policy is worth ${short(replay.exact)}`;
+  $("about").textContent = `An episode of ${replay.run}${worth}.` + (replay.ended ? "" : ` The episode goes on after these ${replay.frames.length} steps.`);
   go(0);
 }
 
+$("which").hidden = replays.length < 2;
 replays.forEach((one, i) => $("which").append(new Option(one.name, i)));
 $("which").onchange = (event) => choose(Number(event.target.value));
 $("first").onclick = () => { pause(); go(0); };
