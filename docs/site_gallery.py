@@ -190,7 +190,7 @@ def example(name: str) -> Any:
 
 
 def summary_of(name: str) -> str:
-    """What the docstring of an example says, without its first line's full stop and its usage."""
+    """The docstring of an example without its usage."""
     tree = ast.parse((EXAMPLES / f"{name}.py").read_text(encoding="utf-8"))
     text = ast.get_docstring(tree) or ""
     return re.sub(r"\n\n\s*python examples/.*", "", text, flags=re.DOTALL)

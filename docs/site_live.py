@@ -1,6 +1,6 @@
-"""Gallery pages of the examples that do real work: no model of it exists, so a real run is shown.
+"""Gallery pages of the examples that do real work. They have no model, so a real run is shown.
 
-The program is run once more with what was learned, and its choices, calls and returns are recorded
+The program is run again with what was learned, and its choices, calls and returns are recorded
 as frames of the replay that reports have.
 """
 
@@ -132,7 +132,7 @@ class LiveEntry:
 
     @property
     def summary(self) -> str:
-        """What its docstring says."""
+        """Its docstring."""
         return summary_of(self.name)
 
     @property

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from site_gallery import write_gallery
+from site_reference import write_reference
 from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent
@@ -44,9 +45,15 @@ def make_gallery(app: Sphinx) -> None:
     write_gallery(DOCS / "gallery", light=app.config.site_light)
 
 
+def make_reference(app: Sphinx) -> None:
+    """Writes the pages of the reference that are made from the code."""
+    write_reference(DOCS / "reference")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.add_config_value("site_light", False, "env", bool)
     app.connect("builder-inited", write_notebooks)
     app.connect("builder-inited", make_gallery)
+    app.connect("builder-inited", make_reference)
     return {"parallel_read_safe": True}

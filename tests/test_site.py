@@ -13,8 +13,12 @@ import pytest
 from tests.experiment.browser import MISSING, chromium
 
 import recurl
+from recurl.cli.app import app
+from recurl.learn.deep.settings import DeepSettings
+from recurl.learn.settings import Settings
 
 ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 MODULES = ["automaton", "callbacks", "errors", "grammar", "loggers", "schedules", "suite", "zoo"]
 
 pytestmark = pytest.mark.skipif(
@@ -99,3 +103,25 @@ def test_the_replay_of_a_page_shows_its_stack(site: Path) -> None:
             assert browser.text("where").startswith("step 4 of ")
             assert int(browser.run("return document.getElementById('stack').dataset.depth")) > 1
             assert browser.errors() == []
+
+
+def test_every_error_is_explained() -> None:
+    page = (DOCS / "reference" / "messages.md").read_text(encoding="utf-8")
+    named = {name for name, kind in vars(recurl.errors).items() if isinstance(kind, type)}
+    errors = {name for name in named if issubclass(getattr(recurl.errors, name), Exception)}
+    assert {name for name in errors if f"`{name}`" not in page} == set()
+
+
+def test_settings_are_listed_with_the_values_of_the_presets(site: Path) -> None:
+    page = (site / "reference" / "settings.html").read_text(encoding="utf-8")
+    text = re.sub(r"<[^>]+>", "", page)
+    for value in ("linear(0.002, 5e-05, 80000)", "power(1, offset=10)", "clopper-pearson"):
+        assert value in text
+    for name in (*Settings.__struct_fields__, *DeepSettings.__struct_fields__):
+        assert re.search(rf"^{name}$", text, re.MULTILINE), name
+
+
+def test_every_verb_is_listed(site: Path) -> None:
+    page = (site / "reference" / "verbs.html").read_text(encoding="utf-8")
+    verbs = {info.name or info.callback.__name__ for info in app.registered_commands}
+    assert {verb for verb in verbs if f"recurl {verb}" not in page} == set()

@@ -30,10 +30,10 @@ from typer.testing import CliRunner
 from recurl.cli.app import app
 
 ROOT = Path(__file__).parents[1]
-MADE = ROOT / "docs" / "gallery" / "models"  # written by `make docs`
+MADE = ROOT / "docs" / "gallery"  # pages below it are written by `make docs`
 PAGES = [
     ROOT / "README.md",
-    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if MADE not in page.parents),
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if MADE not in page.parent.parents),
 ]
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+)(?P<language>[\w-]*|\{[\w-]+\})(?= |$)")
