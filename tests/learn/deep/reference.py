@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recurl.learn.deep.loop import batch_draws, step_draws
+from recurl.learn.deep.loop import batch_draws, rollout_batches, step_draws
 from recurl.learn.deep.replay import refresh_draws
 from recurl.learn.deep.settings import DeepSettings
 from recurl.model.rmdp import RMDP
@@ -43,9 +43,10 @@ class Reference:
         self.square = [[np.zeros_like(x) for x in layer] for layer in self.online]
         self.key = jax.random.wrap_key_data(run.agent.key)
         self.updates, self.loss = 0, 0.0
-        self.vertex, self.values = int(run.place.vertex), np.zeros(self.t.max_exits)
+        self.vertex, self.values = int(run.place.vertex[0]), np.zeros(self.t.max_exits)
         self.stack: list[tuple[int, np.ndarray]] = []
         self.length = self.ended = self.cut = self.overflowed = 0
+        self.kept = self.left = 0
         self.buffer: list[tuple[Any, ...]] = []
 
     def q(self, layers: Layers, vertex: int, values: np.ndarray) -> np.ndarray:
@@ -63,8 +64,13 @@ class Reference:
         now = self.agent._replace(step=jnp.int32(self.step))
         draws = np.asarray(step_draws(now, 1))[:, 0]
         action = int(self.q(self.online, self.vertex, self.values).argmax())
-        if draws[0] < np.float32(s.exploration(self.step)):
+        if self.left and self.kept < self.count(self.vertex):
+            action, self.left = self.kept, self.left - 1
+        elif draws[0] < (rate := np.float32(s.exploration(self.step))):
             action = int(draws[1] * self.count(self.vertex))
+            self.kept, self.left = action, min(int(rate / draws[0]), s.exploration_repeat) - 1
+        else:
+            self.left = 0
         i = self.outcome(int(t.action_start[self.vertex]) + action, draws[2])
         here, values, reward, landing = (
             self.vertex,
@@ -89,8 +95,11 @@ class Reference:
         self.buffer.append(
             (here, values, action, reward, move, other, self.vertex, self.values, box)
         )
-        if self.step >= s.warm_up and self.step % s.train_every == 0:
-            self.learn(np.asarray(batch_draws(self.agent, jnp.int32(self.step), s.batch)))
+        if s.rollout:
+            self.learn_rollout()
+        elif self.step >= s.warm_up and self.step % s.train_every == 0:
+            draws_of_batch = np.asarray(batch_draws(self.agent, jnp.int32(self.step), s.batch))
+            self.learn([self.buffer[i] for i in self.numbers(draws_of_batch)])
             self.refresh()
         self.length += 1
         long = self.length == s.episode_limit
@@ -134,6 +143,7 @@ class Reference:
         start = int(np.searchsorted(below.astype(np.float32), draw, "right"))
         self.vertex = int(t.component_start[t.start_component]) + start
         self.values, self.stack = np.zeros(t.max_exits), []
+        self.left = 0
 
     def goal(self, transition: tuple[Any, ...]) -> float:
         """The three cases, one by one."""
@@ -141,12 +151,21 @@ class Reference:
         gamma = self.s.gamma
         if move == EXITS:
             return float(reward + gamma * other)
-        ahead = float(self.q(self.target, there, values_there).max())
+        layers = self.target if self.s.target_every else self.online
+        ahead = float(self.q(layers, there, values_there).max())
         return float(reward + gamma * (ahead + other if move == CALLS else ahead))
 
-    def learn(self, draws: np.ndarray) -> None:
+    def learn_rollout(self) -> None:
+        """Learn from all steps since the last rollout was complete, if another one is."""
+        done, size = self.step + 1, self.s.rollout
+        if done % size or done < self.s.warm_up:
+            return
+        now = self.agent._replace(step=jnp.int32(done))
+        for rows in np.asarray(rollout_batches(self.s, now, size)):
+            self.learn([self.buffer[done - size + i] for i in rows])
+
+    def learn(self, picked: list[tuple[Any, ...]]) -> None:
         s = self.s
-        picked = [self.buffer[i] for i in self.numbers(draws)]
         goals = np.array([self.goal(one) for one in picked])
         assert not isinstance(s.reward_scale, str)
         scale = s.value_scale * s.reward_scale
@@ -174,7 +193,7 @@ class Reference:
 
     def descend(self, slopes: Layers) -> None:
         s, self.updates = self.s, self.updates + 1
-        rate = s.learning_rate(self.step)
+        rate = s.learning_rate(self.step + bool(s.rollout))
         for i, layer in enumerate(slopes):
             for j, g in enumerate(layer):
                 self.mean[i][j] = 0.9 * self.mean[i][j] + 0.1 * g
@@ -187,7 +206,7 @@ class Reference:
             [decay * a + (1 - decay) * p for a, p in zip(old, new, strict=True)]
             for old, new in zip(self.average, self.online, strict=True)
         ]
-        if self.updates % s.target_every == 0:
+        if s.target_every and self.updates % s.target_every == 0:
             self.target = [list(layer) for layer in self.online]
 
 

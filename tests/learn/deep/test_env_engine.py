@@ -336,7 +336,7 @@ def test_actions_that_do_not_exist_are_not_chosen() -> None:
     agent = new(plan, lanes)
     features, values = np.zeros((lanes, 3), np.float32), np.zeros((lanes, 2), np.float32)
     mask = np.tile(np.array([False, True, False, True]), (lanes, 1))
-    found = np.asarray(first_actions(program(plan), agent, features, values, mask))
+    found = np.asarray(first_actions(program(plan), agent, features, values, mask)[0])
     assert set(found.tolist()) == {1, 3}
     assert 140 < (found == 1).sum() < 260
     single = policy_action(program(plan), agent.learned, features[0], values[0], mask[0])

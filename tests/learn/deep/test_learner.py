@@ -35,6 +35,9 @@ TINY: dict[str, Any] = {
     "buffer": 200,
     "evaluate_every": 50,
 }
+COPIES: dict[str, Any] = {
+    **TINY, "preset": "parallel", "copies": 7, "rollout": 3, "exploration_repeat": 4
+}  # fmt: skip
 
 
 def test_recursive_learning_finds_the_optimum_where_the_stack_matters() -> None:
@@ -46,10 +49,13 @@ def test_recursive_learning_finds_the_optimum_where_the_stack_matters() -> None:
 
 
 @pytest.mark.parametrize("kind", [DeepRecursiveQLearning, DQN])
-def test_a_saved_run_goes_on_to_the_bit(kind: type[DeepLearner], tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", [TINY, COPIES], ids=["one copy", "several copies"])
+def test_a_saved_run_goes_on_to_the_bit(
+    kind: type[DeepLearner], given: dict[str, Any], tmp_path: Path
+) -> None:
     model = recurl.zoo.cloud()
-    straight = kind(model, **TINY, seed=7).learn(250)
-    first = kind(model, **TINY, seed=7).learn(130)
+    straight = kind(model, **given, seed=7).learn(250)
+    first = kind(model, **given, seed=7).learn(130)
     first.save(tmp_path / "run.ckpt")
     second = kind.load(tmp_path / "run.ckpt", model).learn(120)
     assert second.settings == straight.settings
@@ -82,10 +88,11 @@ def test_divergence_leaves_the_last_good_checkpoint(tmp_path: Path) -> None:
     assert DeepRecursiveQLearning.load(path, model).steps == learner.steps == 50
 
 
-def test_many_seeds_are_what_each_is_alone() -> None:
+@pytest.mark.parametrize("given", [TINY, COPIES], ids=["one copy", "several copies"])
+def test_many_seeds_are_what_each_is_alone(given: dict[str, Any]) -> None:
     model = recurl.zoo.cloud()
-    together = learn_many(model, 3, 120, algorithm=DeepRecursiveQLearning, workers=2, **TINY)
-    alone = DeepRecursiveQLearning(model, **TINY, seed=2).learn(120)
+    together = learn_many(model, 3, 120, algorithm=DeepRecursiveQLearning, workers=2, **given)
+    alone = DeepRecursiveQLearning(model, **given, seed=2).learn(120)
     for name, array in alone.engine.arrays().items():
         assert array.tobytes() == together[2].engine.arrays()[name].tobytes(), name
 

@@ -12,7 +12,7 @@ import recurl
 from recurl.learn.deep.encoding import vertex_rows
 from recurl.learn.deep.model_engine import DeepModelEngine
 from recurl.learn.deep.settings import DeepSettings
-from recurl.learn.schedules import linear
+from recurl.learn.schedules import constant, linear
 from recurl.model.tables import CALLS
 
 SMALL: dict[str, Any] = {
@@ -38,6 +38,18 @@ SMALL: dict[str, Any] = {
         (recurl.zoo.stack_matters(), {"reward_scale": 0.5, "train_every": 2}),
         (recurl.zoo.palindrome(size=2), {"value_scale": 0.1, "stack_limit": 3, "refresh": 3}),
         (recurl.zoo.cloud(), {"gamma": 0.9, "refresh": 2}),
+        (
+            recurl.zoo.palindrome(size=2),
+            {
+                "buffer": 50,
+                "rollout": 50,
+                "epochs": 2,
+                "target_every": 0,
+                "exploration_repeat": 3,
+                "value_scale": 0.1,
+                "stack_limit": 3,
+            },
+        ),
     ],
 )
 def test_the_loop_does_what_a_plain_one_does(model: recurl.RMDP, given: dict[str, Any]) -> None:
@@ -70,8 +82,54 @@ def test_the_loop_does_what_a_plain_one_does(model: recurl.RMDP, given: dict[str
     assert counts == (plain.ended, plain.cut, plain.overflowed)
     # The stack of palindrome is kept so low here that some episodes are cut by it.
     assert (engine.overflowed > 5) == (settings.stack_limit == 3)
-    assert int(run.place.height) <= settings.stack_limit
+    assert int(run.place.height[0]) <= settings.stack_limit
     assert float(run.agent.learned.loss) == pytest.approx(plain.loss, rel=1e-2)
+
+
+COPIES: dict[str, Any] = {**SMALL, "copies": 3, "rollout": 10, "target_every": 0}
+
+
+def test_copies_have_their_own_episodes_and_stacks() -> None:
+    model = recurl.zoo.palindrome(size=2)
+    settings = DeepSettings(**{**COPIES, "exploration": constant(1.0), "stack_limit": 200})
+    engine = DeepModelEngine(model, settings, flat=False)
+    engine.advance(30)
+    stored, place = engine.stored, engine.run.place
+    here, there = (np.asarray(shown).reshape(10, 3) for shown in (stored.here, stored.there))
+    change = np.choose(np.asarray(stored.move).reshape(10, 3), [0, 1, -1])
+    for copy in range(3):
+        height = 0
+        for i in range(10):
+            height += change[i, copy]
+            after = here[i + 1, copy] if i < 9 else int(place.vertex[copy])
+            assert height < 0 or after == there[i, copy]
+            height = max(0, height)
+        assert height == int(place.height[copy])
+    assert len({tuple(column) for column in here.T}) == 3
+
+
+def test_nothing_is_learned_before_a_rollout_is_complete() -> None:
+    engine = DeepModelEngine(recurl.zoo.cloud(), DeepSettings(**COPIES), flat=False)
+    engine.advance(89)
+    assert int(engine.agent.learned.updates) == 1  # of 16 of the 30 steps after warm_up
+    engine.advance(1)
+    assert int(engine.agent.learned.updates) == 2
+    assert engine.stored.action.shape == (30,)
+
+
+def test_an_action_that_explores_is_repeated_for_k_steps_with_probability_one_in_k() -> None:
+    settings = DeepSettings(
+        **{**SMALL, "exploration": constant(1.0), "exploration_repeat": 4, "buffer": 4_000,
+           "warm_up": 10_000}
+    )  # fmt: skip
+    engine = DeepModelEngine(recurl.zoo.palindrome(), settings, flat=False)
+    engine.advance(4_000)
+    action = np.asarray(engine.stored.action)
+    # Neighbours are equal by repetition, or by chance one in five.
+    same = np.mean(action[1:] == action[:-1])
+    mean_length = 1 + 1 / 2 + 1 / 3 + 1 / 4
+    kept = 1 - 1 / mean_length
+    assert same == pytest.approx(kept + (1 - kept) / 5, abs=0.06)
 
 
 def test_a_flat_learner_sees_ordinary_steps_and_the_end() -> None:

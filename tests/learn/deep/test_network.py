@@ -132,3 +132,17 @@ def test_a_network_of_ones_own() -> None:
     assert learner.engine.agent.learned.online.shape == (4, 2)
     with pytest.raises(UnknownNameError, match=r"'owm'.*Did you mean 'own'"):
         network_named("owm")
+
+
+def test_normalised_layers_forget_the_size_of_their_inputs_but_not_the_first() -> None:
+    plan = DeepSettings(hidden=(6, 5), normalised=True)
+    params = new_mlp(plan, SHAPE, jax.random.key(1))
+    _, features, values = some_inputs()
+    first, second, last = params.layers
+    larger = second._replace(weights=100 * second.weights, biases=100 * second.biases)
+    one = mlp(plan, params, features, values)
+    np.testing.assert_allclose(
+        mlp(plan, Mlp((first, larger, last), None), features, values), one, rtol=1e-2, atol=1e-3
+    )
+    assert np.abs(mlp(plan, params, features, 3 * values) - one).max() > 0.01
+    assert np.abs(mlp(PLAN, params, features, values) - one).max() > 0.01

@@ -72,7 +72,7 @@ def test_a_run_follows_calls_and_returns() -> None:
     assert not bool(overflows(inside, again))
     leaves = outcome(static, w, deeper.vertex, jnp.int32(1), jnp.float32(0.9))
     assert int(leaves.move) == EXITS
-    back = follow(w, deeper, leaves, top(deeper)[1])
+    back = follow(w, deeper, leaves, top(deeper, leaves)[2])
     assert model.vertex_name(int(back.vertex)) == "S.b5.u4"
     assert (int(back.height), back.values.tolist()) == (1, [4, 0])
     assert not bool(is_over(back, leaves))

@@ -107,13 +107,13 @@ def as_arrays(tree: Any) -> dict[str, np.ndarray]:
 
 
 def is_stored(name: str) -> bool:
-    """Whether an array of a checkpoint is part of the replay buffer.
+    """Whether an array of a checkpoint is of use only to go on: the buffer, and stacks of copies.
 
     Example:
         >>> is_stored("buffer.shown"), is_stored("learned.online.layers.0.weights")
         (True, False)
     """
-    return "buffer" in name.split(".")
+    return not {"buffer", "place"}.isdisjoint(name.split("."))
 
 
 def from_arrays(like: Tree, arrays: dict[str, np.ndarray]) -> Tree:
@@ -138,8 +138,9 @@ def _name(path: Any) -> str:
 
 def _taken(name: str, wanted: Any, arrays: dict[str, np.ndarray]) -> jax.Array:
     array = arrays[name]
-    if wanted.shape == () and array.shape == (1,):
-        array = array.reshape(())  # a file holds a number as an array of one
+    if array.size == wanted.size and 1 in (*array.shape[:1], *wanted.shape[:1]):
+        # A file holds a number as an array of one, and older files a single run without an axis.
+        array = array.reshape(wanted.shape)
     if array.shape != wanted.shape or array.dtype != wanted.dtype:
         raise ValueError(f"{name} should be {wanted.dtype}{list(wanted.shape)}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():

@@ -43,8 +43,10 @@ from recurl.learn.deep.engine import (
 from recurl.learn.deep.lanes import Look, Moment, lanes_of
 from recurl.learn.deep.loop import (
     Agent,
+    Kept,
     Program,
     Step,
+    at_start,
     choose,
     enter,
     learn_from,
@@ -162,8 +164,8 @@ def _new_agent(program: Program, seed: jax.Array, lanes: int) -> Agent:
 @partial(jax.jit, static_argnums=0)
 def first_actions(
     program: Program, agent: Agent, observations: jax.Array, values: jax.Array, mask: jax.Array
-) -> jax.Array:
-    """Actions with which lanes begin."""
+) -> tuple[jax.Array, Kept | None]:
+    """Actions with which lanes begin; see `choose`."""
     return choose(program, agent, observations, values, mask, step_draws(agent, len(mask))[:2])
 
 
@@ -187,7 +189,8 @@ def take_in(
     agent, after = learn_from(program, view, agent, _as_step(seen), more)
     values = jnp.where(seen.ends[:, None], 0.0, after)
     draws = step_draws(agent, len(seen.ends))[:2]
-    actions = choose(program, agent, seen.next, values, seen.next_mask, draws)
+    actions, kept = choose(program, agent, seen.next, values, seen.next_mask, draws)
+    agent = agent._replace(kept=kept)
     loss = jnp.broadcast_to(agent.learned.loss, actions.shape)
     return agent, jnp.column_stack([actions.astype(jnp.float32), loss, values])
 
@@ -293,9 +296,7 @@ class DeepEnvEngine(DeepEngine):
         """Begin episodes in all lanes."""
         looks = self.lanes.reset(self.settings.seed if self.steps == 0 else None)
         n = self.lanes.count
-        none = jnp.zeros((3, n))
-        sums = self.agent.sums._replace(sum=none[0], least=none[1], most=none[2])
-        self.agent = self.agent._replace(last=jnp.full(n, -1, jnp.int32), sums=sums)
+        self.agent = at_start(self.agent, n)
         self._gains = np.zeros(n)
         # Of each pending call: the caller's exit values, observations after exits, their number.
         self._stacks: list[list[tuple[np.ndarray, np.ndarray, int]]] = [[] for _ in range(n)]
@@ -310,8 +311,8 @@ class DeepEnvEngine(DeepEngine):
         for i, look in enumerate(looks):
             self._look(i, look)
         s, mask = self._seen, self._seen.next_mask.astype(bool)
-        found = first_actions(self.program, self.agent, s.next, self._values, mask)
-        self._actions = np.asarray(found)
+        found, kept = first_actions(self.program, self.agent, s.next, self._values, mask)
+        self._actions, self.agent = np.asarray(found), self.agent._replace(kept=kept)
 
     def _step(self) -> None:
         """A step in all lanes, and what is learned from it."""

@@ -46,11 +46,16 @@ class DeepLearner(Learner):
         preset: str = DEFAULT_PRESET,
         learning_rate: Schedule | float | None = None,
         exploration: Schedule | float | None = None,
+        exploration_repeat: int | None = None,
         gamma: float | None = None,
         network: str | None = None,
         hidden: Sequence[int] | None = None,
         activation: str | None = None,
         gated: bool | None = None,
+        normalised: bool | None = None,
+        copies: int | None = None,
+        rollout: int | None = None,
+        epochs: int | None = None,
         batch: int | None = None,
         buffer: int | None = None,
         warm_up: int | None = None,
@@ -156,8 +161,9 @@ class DeepRecursiveQLearning(DeepLearner):
             that keeps the recursive protocol. A Box of uint8 is stored as bytes; other Box
             observations are taken as they are, Discrete and MultiDiscrete become one-hot, Dict and
             Tuple are laid end to end.
-        preset: Named settings that the others override: ``"swift"``, or ``"paper"`` for those of
-            the published experiments.
+        preset: Named settings that the others override: ``"swift"``, ``"paper"`` for those of the
+            published experiments, or ``"parallel"``, which steps many copies of a model at once and
+            has no replay buffer: many times as many steps per second, each worth less.
         evaluation_env: Environment for tests, where it cannot be made from ``env.spec``.
 
     All other arguments are settings, described by `DeepSettings`; the defaults in the signature are

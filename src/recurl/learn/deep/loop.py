@@ -24,6 +24,7 @@ from recurl.learn.deep.replay import (
     places,
     refresh_draws,
     refreshed,
+    steps_of,
     store,
 )
 from recurl.learn.deep.rule import (
@@ -69,6 +70,13 @@ class View(Protocol):
         """
 
 
+class Kept(NamedTuple):
+    """The latest action of each lane, and for how many steps more it is to be repeated."""
+
+    action: jax.Array
+    left: jax.Array
+
+
 class Agent(NamedTuple):
     """Everything that learning depends on.
 
@@ -79,6 +87,7 @@ class Agent(NamedTuple):
         buffer: The last steps.
         last: Row of the step before in each lane's episode; -1 if there is none.
         sums: Sums of rewards over parts of episodes.
+        kept: Actions that are repeated, if exploration does so.
     """
 
     key: jax.Array
@@ -87,6 +96,7 @@ class Agent(NamedTuple):
     buffer: Buffer
     last: jax.Array
     sums: Sums
+    kept: Kept | None
 
 
 class Step(NamedTuple):
@@ -127,14 +137,24 @@ def new_agent(program: Program, seed: jax.Array, lanes: int) -> Agent:
     """An agent that knows nothing."""
     plan, shape, record = program
     first, key = jax.random.split(jax.random.key(seed))
+    none = jnp.zeros(lanes, jnp.int32)
     return Agent(
         jax.random.key_data(key),
         jnp.int32(0),
         new_learned(plan, shape, first),
-        new_buffer(record, plan.buffer),
-        jnp.full(lanes, -1, jnp.int32),
+        new_buffer(record, plan.rollout * lanes or plan.buffer),
+        none - 1,
         new_sums(lanes),
+        Kept(none, none) if plan.exploration_repeat > 1 else None,
     )
+
+
+def at_start(agent: Agent, lanes: int) -> Agent:
+    """The same agent where all lanes begin an episode."""
+    none = jnp.zeros((3, lanes))
+    sums = agent.sums._replace(sum=none[0], least=none[1], most=none[2])
+    kept = jax.tree.map(jnp.zeros_like, agent.kept)
+    return agent._replace(last=jnp.full(lanes, -1, jnp.int32), sums=sums, kept=kept)
 
 
 def step_draws(agent: Agent, lanes: int) -> jax.Array:
@@ -143,14 +163,22 @@ def step_draws(agent: Agent, lanes: int) -> jax.Array:
     The first says whether to explore, the second the action then; a model uses the third for the
     outcome and the fourth for the next start.
     """
-    key = jax.random.fold_in(jax.random.wrap_key_data(agent.key), -1 - agent.step)
+    key = jax.random.fold_in(_key(agent), -1 - agent.step)
     return jax.random.uniform(key, (4, lanes))
 
 
 def batch_draws(agent: Agent, step: jax.Array, batch: int) -> jax.Array:
     """Random numbers in [0, 1) that sample the batch of a step."""
-    key = jax.random.fold_in(jax.random.wrap_key_data(agent.key), step)
+    key = jax.random.fold_in(_key(agent), step)
     return jax.random.uniform(key, (batch,))
+
+
+def rollout_batches(plan: DeepSettings, agent: Agent, size: int) -> jax.Array:
+    """The rows of a rollout in random order, in each epoch another, cut into batches."""
+    batch = min(plan.batch, size)
+    keys = jax.random.split(jax.random.fold_in(_key(agent), agent.step), plan.epochs)
+    orders = jax.vmap(lambda key: jax.random.permutation(key, size))(keys)
+    return orders[:, : size // batch * batch].reshape(-1, batch)
 
 
 def choose(
@@ -160,16 +188,30 @@ def choose(
     values: jax.Array,
     mask: jax.Array,
     draws: jax.Array,
-) -> jax.Array:
-    """Any action with the probability of exploration, else the greedy one, in each lane."""
+) -> tuple[jax.Array, Kept | None]:
+    """Any action with the probability of exploration, else the greedy one, in each lane.
+
+    Returns:
+        The actions, and which of them are to be repeated.
+    """
     plan, shape, _ = program
     q = predict(plan, shape, agent.learned, agent.learned.online, observations, values)
-    explores = draws[0] < scheduled(plan.exploration, agent.step)
+    rate = scheduled(plan.exploration, agent.step)
+    explores = draws[0] < rate
     number = jnp.floor(draws[1] * mask.sum(axis=-1)).astype(jnp.int32)
     # The number-th of the actions that exist.
     counted = jnp.cumsum(mask, axis=-1) - 1
     any_action = jnp.argmax((counted == number[:, None]) & mask, axis=-1)
-    return jnp.where(explores, any_action, greedy(q, mask)).astype(jnp.int32)
+    action = jnp.where(explores, any_action, greedy(q, mask)).astype(jnp.int32)
+    if agent.kept is None:
+        return action, None
+    # Where a lane explores, draws / rate is uniform: k steps or more have probability 1/k.
+    length = jnp.clip(rate / jnp.maximum(draws[0], 1e-9), 1, plan.exploration_repeat)
+    left = jnp.where(explores, length.astype(jnp.int32) - 1, 0)
+    exists = jnp.take_along_axis(mask, agent.kept.action[:, None], axis=1)[:, 0]
+    repeats = (agent.kept.left > 0) & exists
+    action = jnp.where(repeats, agent.kept.action, action)
+    return action, Kept(action, jnp.where(repeats, agent.kept.left - 1, left))
 
 
 def enter(
@@ -224,11 +266,14 @@ def learn_from(
         more = _rows(program, view, agent.learned, others)[0]
         agent = _counterfactuals_stored(program, agent, (rows, more), step, others.real, number)
     agent = _stored(program, agent, rows, step, number)
-    agent = agent._replace(
-        learned=measured(plan, agent.learned, step.reward, step.real),
-        sums=summed(agent.sums, step.reward, step.real, step.ends),
-    )
-    return _updated(program, view, agent, step.real, number), after
+    agent = agent._replace(sums=summed(agent.sums, step.reward, step.real, step.ends))
+    if agent.kept is not None:
+        left = jnp.where(step.ends, 0, agent.kept.left)
+        agent = agent._replace(kept=agent.kept._replace(left=left))
+    if plan.rollout:
+        return _rollout_learned(program, view, agent, step.real.sum()), after
+    learned = measured(plan, agent.learned, step.reward, step.real)
+    return _updated(program, view, agent._replace(learned=learned), step.real, number), after
 
 
 def _rows(
@@ -269,7 +314,7 @@ def _stored(
     program: Program, agent: Agent, rows: Transition, step: Step, number: jax.Array
 ) -> Agent:
     """The agent with the steps of all lanes stored."""
-    size = program.plan.buffer
+    size = len(agent.buffer.numbers)
     where = (number * program.record.per_step) % size
     buffer = store(program.record, agent.buffer, jnp.where(step.real, where, size), rows)
     last = agent.last
@@ -293,7 +338,7 @@ def _counterfactuals_stored(
     Every step takes as many rows: where a counterfactual step does not exist, the step of the lane
     is stored again.
     """
-    record, size = program.record, program.plan.buffer
+    record, size = program.record, len(agent.buffer.numbers)
     count = record.per_step - 1
     where = (number[:, None] * record.per_step + 1 + jnp.arange(count)) % size
     where = jnp.where(step.real[:, None], where, size).reshape(-1)
@@ -309,9 +354,13 @@ def _updated(
     plan, record = program.plan, program.record
     due = real & (number >= plan.warm_up) & (number % plan.train_every == 0)
 
+    def learn(lane: jax.Array, learned: Learned) -> Learned:
+        draws = batch_draws(agent, number[lane], plan.batch)
+        rows = places(agent.buffer, _count_rows(agent, record), draws)
+        return _learn(program, view, agent, rows, number[lane], learned)
+
     def one(lane: jax.Array, learned: Learned) -> Learned:
-        learn = partial(_learn, program, view, agent, number[lane])
-        return jax.lax.cond(due[lane], learn, lambda same: same, learned)
+        return jax.lax.cond(due[lane], partial(learn, lane), lambda same: same, learned)
 
     learned = agent.learned
     # A loop copies what it carries: not for a single lane.
@@ -321,7 +370,7 @@ def _updated(
         learned = jax.lax.fori_loop(0, len(real), one, learned)
     if not record.ports:
         return agent._replace(learned=learned)
-    key = jax.random.wrap_key_data(agent.key)
+    key = _key(agent)
     draws = refresh_draws(key, number[0], plan.refresh * len(due))
 
     def again(calls: Transition) -> tuple[jax.Array, jax.Array]:
@@ -332,13 +381,40 @@ def _updated(
     return agent._replace(learned=learned, buffer=buffer)
 
 
+def _rollout_learned(program: Program, view: View, agent: Agent, steps: jax.Array) -> Agent:
+    """The agent after the updates from a rollout, if the latest steps complete one."""
+    plan, size = program.plan, len(agent.buffer.numbers)
+    rows = _count_rows(agent, program.record)
+    full = rows // size > (rows - steps * program.record.per_step) // size
+
+    def work(learned: Learned) -> Learned:
+        rewards = steps_of(program.record, agent.buffer).reward
+        learned = measured(plan, learned, rewards, jnp.ones(size, bool))
+        order = rollout_batches(plan, agent, size)
+
+        def one(i: jax.Array, learned: Learned) -> Learned:
+            return _learn(program, view, agent, order[i], agent.step, learned)
+
+        return jax.lax.fori_loop(0, len(order), one, learned)
+
+    due = full & (agent.step >= plan.warm_up)
+    return agent._replace(learned=jax.lax.cond(due, work, lambda same: same, agent.learned))
+
+
+def _key(agent: Agent) -> jax.Array:
+    return jax.random.wrap_key_data(agent.key)
+
+
 def _learn(
-    program: Program, view: View, agent: Agent, number: jax.Array, learned: Learned
+    program: Program,
+    view: View,
+    agent: Agent,
+    rows: jax.Array,
+    number: jax.Array,
+    learned: Learned,
 ) -> Learned:
     """One update, from a batch of stored steps."""
     plan, shape, record = program
-    draws = batch_draws(agent, number, plan.batch)
-    rows = places(agent.buffer, _count_rows(agent, record), draws)
     steps, discount = chains(record, agent.buffer, rows, plan.n_step, plan.gamma)
     batch = Batch(
         view.observations(steps.here), steps.values, steps.action, steps.reward, steps.move,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ from recurl.compilation import compiled_aside
 from recurl.learn.deep.encoding import vertex_rows
 from recurl.learn.deep.engine import (
     DeepEngine,
+    Tree,
     Vector,
     as_arrays,
     check_actions,
@@ -31,7 +32,7 @@ from recurl.learn.deep.loop import (
     step_draws,
 )
 from recurl.learn.deep.network import Shape
-from recurl.learn.deep.replay import Record
+from recurl.learn.deep.replay import Record, choose_rows
 from recurl.learn.deep.rule import Learned, health, predict
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.deep.simulator import (
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
 
 
 class Tally(NamedTuple):
-    """Counts of episodes.
+    """Counts of episodes in each copy of the model.
 
     Attributes:
         length: Steps of the running episode.
@@ -84,7 +85,7 @@ class Tally(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A run in a model: the agent, where its episode stands, and counts of episodes."""
+    """A run in copies of a model: the agent, where each episode stands, and their counts."""
 
     agent: Agent
     place: Place
@@ -133,17 +134,17 @@ class DeepModelEngine(DeepEngine):
     @property
     def episodes(self) -> int:
         """Episodes ended so far, those cut included."""
-        return int(self.run.tally.ended)
+        return int(self.run.tally.ended.sum())
 
     @property
     def cut(self) -> int:
         """Episodes that met a limit."""
-        return int(self.run.tally.cut)
+        return int(self.run.tally.cut.sum())
 
     @property
     def overflowed(self) -> int:
         """Episodes that were cut because too many calls were pending."""
-        return int(self.run.tally.overflowed)
+        return int(self.run.tally.overflowed.sum())
 
     def advance(self, steps: int) -> None:
         """Take steps, learning.
@@ -169,13 +170,14 @@ class DeepModelEngine(DeepEngine):
     @property
     def tally(self) -> tuple[int, float]:
         """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
-        return int(self.run.tally.recent), float(self.run.tally.returns)
+        return int(self.run.tally.recent.sum()), float(self.run.tally.returns.sum())
 
     def training_mean(self) -> float:
         """Mean return of the episodes that ended since this was last asked; nan if none did."""
         mean = mean_return(*self.tally)
-        none = self.run.tally._replace(recent=jnp.int32(0), returns=jnp.float32(0))
-        self.run = self.run._replace(tally=none)
+        tally = self.run.tally
+        recent, returns = map(jnp.zeros_like, (tally.recent, tally.returns))
+        self.run = self.run._replace(tally=tally._replace(recent=recent, returns=returns))
         return mean
 
     def test(self, episodes: int, limit: int, stream: int) -> tuple[Floats, np.ndarray, np.ndarray]:
@@ -237,13 +239,14 @@ class DeepModelEngine(DeepEngine):
             raise
 
     def _check(self) -> None:
-        t, run, steps = self.model.tables, self.run, self.stored
-        vertices = np.concatenate([steps.here[:, 0], steps.there[:, 0], [run.place.vertex]])
+        t, place, steps = self.model.tables, self.run.place, self.stored
+        vertices = np.concatenate([steps.here[:, 0], steps.there[:, 0], place.vertex])
         if vertices.min() < 0 or vertices.max() >= t.n_vertices:
             raise ValueError("the run names vertices that do not exist")
-        if not 0 <= int(run.place.height) <= self.settings.stack_limit or self.steps < 0:
+        heights = np.asarray(place.height)
+        if heights.min() < 0 or heights.max() > self.settings.stack_limit or self.steps < 0:
             raise ValueError("the run stands where there is nothing")
-        boxes = np.concatenate([run.place.boxes, np.ravel(steps.ports)])
+        boxes = np.concatenate([np.ravel(place.boxes), np.ravel(steps.ports)])
         if boxes.min() < 0 or boxes.max() >= max(1, t.n_boxes):
             raise ValueError("the run names boxes that do not exist")
         check_actions(steps, t.max_actions)
@@ -257,11 +260,12 @@ def key_of_test(key: jax.Array, stream: jax.Array) -> jax.Array:
 @partial(jax.jit, static_argnums=(0, 1))
 def _new_run(program: Program, sizes: ModelSizes, arrays: ModelArrays, seed: jax.Array) -> Run:
     """The beginning of a run."""
-    agent = new_agent(program, seed, lanes=1)
-    draw = jax.random.uniform(jax.random.fold_in(jax.random.key(seed), 2))
-    place = begin(sizes, arrays, draw, program.plan.stack_limit)
-    zero, none = jnp.int32(0), jnp.float32(0)
-    return Run(agent, place, Tally(zero, none, zero, zero, zero, zero, none))
+    copies, limit = program.plan.copies, program.plan.stack_limit
+    draws = jax.random.uniform(jax.random.fold_in(jax.random.key(seed), 2), (copies,))
+    place = jax.vmap(lambda draw: begin(sizes, arrays, draw, limit))(draws)
+    zero, none = jnp.zeros(copies, jnp.int32), jnp.zeros(copies)
+    tally = Tally(zero, none, zero, zero, zero, zero, none)
+    return Run(new_agent(program, seed, copies), place, tally)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -285,7 +289,7 @@ def advance(
     def goes_on(run: Run) -> jax.Array:
         return (run.agent.step < end) & jnp.isfinite(run.agent.learned.loss)
 
-    run = jax.lax.while_loop(goes_on, partial(_one_step, program, sizes, arrays), run)
+    run = jax.lax.while_loop(goes_on, partial(_one_step, program, sizes, arrays, end), run)
     if not plan.evaluate_every:
         return run, no_episodes(plan.evaluate_episodes)
     learned, count, limit = run.agent.learned, plan.evaluate_episodes, plan.evaluate_limit
@@ -298,25 +302,65 @@ def advance(
     return run, tested
 
 
-def _one_step(program: Program, sizes: ModelSizes, arrays: ModelArrays, run: Run) -> Run:
-    """One step of the model, one of learning."""
+def _one_step(
+    program: Program, sizes: ModelSizes, arrays: ModelArrays, end: jax.Array, run: Run
+) -> Run:
+    """One step of each copy of the model, and of learning.
+
+    Step i of a run is a step of copy i modulo their number. A stretch may begin or end between
+    copies: all of them draw, and those whose turn is before or after it stay as they are.
+    """
     agent, place, view = run.agent, run.place, ModelView(sizes, arrays)
-    explores, which, result, start = step_draws(agent, 1)
-    shown, draws = place.vertex[None, None], jnp.stack([explores, which])
-    mask, values = view.mask(shown, shown), place.values[None]
-    action = choose(program, agent, view.observations(shown), values, mask, draws)
-    out = outcome(sizes, arrays, place.vertex, action[0], result[0])
-    ends, tally = _counted(program.plan, run, out)
-    step = _step(program, arrays, place, action, out, ends)
+    copies = program.plan.copies
+    each = jax.vmap if copies > 1 else _for_one
+    first = agent.step - agent.step % copies
+    turn = first + jnp.arange(copies)
+    real = (turn >= agent.step) & (turn < end)
+    now = agent._replace(step=first)
+    explores, which, result, start = step_draws(now, copies)
+    shown, draws = place.vertex[:, None], jnp.stack([explores, which])
+    mask = view.mask(shown, shown)
+    action, kept = choose(program, now, view.observations(shown), place.values, mask, draws)
+    out = each(partial(outcome, sizes, arrays))(place.vertex, action, result)
+    out = out._replace(move=jnp.where(real, out.move, STEP))
+    ends, tally = each(partial(_counted, program.plan))(run.tally, place, out)
+    ends, tally = ends & real, _rows(real, tally, run.tally)
+    step = each(partial(_step, program, arrays))(place, action, out, real, ends)
+    agent = agent._replace(kept=_rows(real, kept, agent.kept))
     agent, after = learn_from(program, view, agent, step)
-    there = follow(arrays, place, out, after[0])
-    fresh = restart(there, arrays, start[0])
-    there = there._replace(
-        vertex=jnp.where(ends, fresh.vertex, there.vertex),
-        values=jnp.where(ends, fresh.values, there.values),
-        height=jnp.where(ends, fresh.height, there.height),
-    )
-    return Run(agent, there, tally)
+    there = each(partial(follow, arrays))(place, out, after)
+    fresh = each(lambda place, draw: restart(place, arrays, draw))(there, start)
+    return Run(agent, _placed(place, there, fresh, real, ends), tally)
+
+
+def _for_one(work: Callable[..., Any]) -> Callable[..., Any]:
+    """`jax.vmap` for a single row; faster than that where stacks are read and written."""
+
+    def done(*given: Any) -> Any:
+        result = work(*jax.tree.map(lambda x: x[0], given))
+        return jax.tree.map(lambda x: x[None], result)
+
+    return done
+
+
+def _placed(place: Place, there: Place, fresh: Place, real: jax.Array, ends: jax.Array) -> Place:
+    """Where copies stand after a step: those without one stay, and ended episodes begin again.
+
+    The rows of stacks are as `follow` wrote them: choosing among them would copy whole stacks.
+    """
+    narrow = {
+        name: choose_rows(
+            real, choose_rows(ends, getattr(fresh, name), moved), getattr(place, name)
+        )
+        for name, moved in there._asdict().items()
+        if name not in ("boxes", "vectors")
+    }
+    return there._replace(**narrow)
+
+
+def _rows(which: jax.Array, new: Tree, old: Tree) -> Tree:
+    """Rows of one tree where a mask says so, else those of another."""
+    return jax.tree.map(partial(choose_rows, which), new, old)
 
 
 def _step(
@@ -325,39 +369,40 @@ def _step(
     place: Place,
     action: jax.Array,
     out: Outcome,
+    real: jax.Array,
     ends: jax.Array,
 ) -> Step:
     """A step of the model as that of a lane: a flat learner knows ordinary steps and the end."""
     exits, over = program.shape.exits, is_over(place, out)
-    box, popped = top(place)
+    _, box, popped = top(place, out)
     there = jnp.where(out.move == EXITS, arrays.box_return[box] + out.landing, out.landing)
-    shown, there = place.vertex, jnp.where(over, place.vertex, there)
+    there = jnp.where(over, place.vertex, there)
     move = out.move if exits else jnp.where(over, EXITS, STEP)
     worth = place.values[jnp.minimum(out.landing, exits - 1)] if exits else jnp.float32(0)
-    none = jnp.zeros((1, 0), bool)
-    calls = jnp.where(out.move == CALLS, out.box, 0)
+    none = jnp.zeros(0, bool)
     return Step(
-        here=shown[None, None],
-        there=there[None, None],
-        ports=calls[None, None],
-        values=place.values[None],
+        here=place.vertex[None],
+        there=there[None],
+        ports=jnp.where(out.move == CALLS, out.box, 0)[None],
+        values=place.values,
         action=action,
-        reward=out.reward[None],
-        move=move[None],
-        worth=worth[None],
+        reward=out.reward,
+        move=move,
+        worth=worth,
         mask=none,
-        popped=popped[None],
+        popped=popped,
         ports_mask=none,
-        real=jnp.ones(1, bool),
-        ends=ends[None],
+        real=real,
+        ends=ends,
     )
 
 
-def _counted(plan: DeepSettings, run: Run, out: Outcome) -> tuple[jax.Array, Tally]:
+def _counted(
+    plan: DeepSettings, tally: Tally, place: Place, out: Outcome
+) -> tuple[jax.Array, Tally]:
     """Whether the episode ends with a step, and the counts after it."""
-    tally = run.tally
     length, gain = tally.length + 1, tally.gain + out.reward
-    over, full = is_over(run.place, out), overflows(run.place, out)
+    over, full = is_over(place, out), overflows(place, out)
     long = jnp.bool_(False) if plan.episode_limit is None else length >= plan.episode_limit
     ends = over | full | long
     one = ends.astype(jnp.int32)

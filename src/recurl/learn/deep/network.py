@@ -154,9 +154,17 @@ def mlp(
     flat = observations.reshape(len(observations), -1).astype(jnp.float32)
     activation = ACTIVATIONS[settings.activation]
     x = _first(params, flat, values)
-    for layer in params.layers[1:]:
+    for i, layer in enumerate(params.layers[1:]):
+        # Not the first layer: there the size of exit values would be lost.
+        x = _normalised(x) if settings.normalised and i else x
         x = _affine(activation(x), layer)
     return x
+
+
+def _normalised(x: jax.Array) -> jax.Array:
+    """Rows with mean 0 and variance 1."""
+    x = x - x.mean(axis=-1, keepdims=True)
+    return x * jax.lax.rsqrt((x * x).mean(axis=-1, keepdims=True) + 1e-5)
 
 
 def _first(params: Mlp, features: jax.Array, values: jax.Array) -> jax.Array:

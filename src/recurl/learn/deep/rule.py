@@ -40,7 +40,7 @@ class Learned(NamedTuple):
 
     Attributes:
         online: Weights that are trained.
-        target: Their copy for targets.
+        target: Their copy for targets, if there is one.
         average: Their average, if one is kept.
         adam: State of the optimiser.
         updates: Updates so far.
@@ -49,7 +49,7 @@ class Learned(NamedTuple):
     """
 
     online: Params
-    target: Params
+    target: Params | None
     average: Params | None
     adam: Any
     updates: jax.Array
@@ -119,8 +119,9 @@ def new_learned(plan: DeepSettings, shape: Shape, key: jax.Array) -> Learned:
     """A network that knows nothing."""
     params = network_named(plan.network).init(plan, shape, key)
     zero, none = jnp.int32(0), jnp.float32(0)
+    target = params if plan.target_every else None
     average = params if plan.averaging else None
-    return Learned(params, params, average, ADAM.init(params), zero, none, Sizes(none, none))
+    return Learned(params, target, average, ADAM.init(params), zero, none, Sizes(none, none))
 
 
 def scheduled(schedule: Schedule, step: jax.Array) -> jax.Array:
@@ -243,9 +244,10 @@ def update(
 
 
 def _ahead(plan: DeepSettings, shape: Shape, learned: Learned, batch: Batch) -> jax.Array:
-    """Values of the next states, by the target network."""
+    """Values of the next states, by the target network if there is one."""
     there = (batch.observations_there, batch.values_there)
-    q = predict(plan, shape, learned, learned.target, *there)
+    params = learned.online if learned.target is None else learned.target
+    q = predict(plan, shape, learned, params, *there)
     if not plan.double:
         return best(q, batch.mask)
     own = predict(plan, shape, learned, learned.online, *there)
@@ -256,9 +258,10 @@ def _after(
     plan: DeepSettings, learned: Learned, online: Params, adam: Any, loss: jax.Array
 ) -> Learned:
     updates = learned.updates + 1
-    copies = updates % plan.target_every == 0
-    target = jax.tree.map(lambda new, old: jnp.where(copies, new, old), online, learned.target)
-    average = None
+    target = average = None
+    if plan.target_every:
+        copies = updates % plan.target_every == 0
+        target = jax.tree.map(lambda new, old: jnp.where(copies, new, old), online, learned.target)
     if plan.averaging:
         # Early on a shorter memory, so that the first weights do not linger.
         decay = jnp.minimum(plan.averaging, updates / (updates + 10.0))

@@ -26,6 +26,8 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     Attributes:
         learning_rate: Step size of Adam: a number, or a schedule of steps (`recurl.schedules`).
         exploration: Probability to take any action instead of the best: a number or a schedule.
+        exploration_repeat: Most steps for which an action that explores is repeated: it is taken
+            for k steps or more with probability 1/k. 1 draws every step by itself.
         gamma: Discount per step, in (0, 1]. Below 1 exit values are not shifted by their minimum.
         network: The network by name: ``"mlp"`` (fully connected), ``"cnn"`` (two convolutions
             before that, for images) or one added by `recurl.register_network`.
@@ -33,11 +35,19 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         activation: Activation of the hidden layers: ``"tanh"``, ``"relu"``, ``"elu"``, ``"silu"``.
         gated: Whether the state turns exit values up and down where they enter the network: the
             first layer is activation(A s + b + (1 + tanh(G s)) * B v).
+        normalised: Whether the units of each hidden layer are shifted and scaled to mean 0 and
+            variance 1 before the activation.
+        copies: Copies of a model that are stepped side by side; several need `rollout`. A vector
+            environment has as many as it has.
+        rollout: Steps of each copy after which the network is updated, from these steps alone:
+            they are not kept after that. 0 stores steps in a replay buffer.
+        epochs: How often the steps of a rollout are learned from.
         batch: Stored steps that an update learns from.
-        buffer: Steps that are stored.
+        buffer: Steps that are stored, without `rollout`.
         warm_up: Steps before the first update.
-        train_every: Steps between updates.
-        target_every: Updates between copies of the online network to the target network.
+        train_every: Steps between updates, without `rollout`.
+        target_every: Updates between copies of the online network to the target network; 0 for
+            targets by the online network itself.
         double: Whether targets take the value of the action that the online network prefers.
         clip_targets: Whether targets are cut off at twice the largest and the smallest sum of
             rewards that any part of an episode had so far; only without a discount.
@@ -65,11 +75,16 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     learning_rate: Schedule = constant(0.0005)
     exploration: Schedule = linear(1.0, 0.1, 30_000)
+    exploration_repeat: int = 1
     gamma: float = 1.0
     network: str = "mlp"
     hidden: tuple[int, ...] = (128, 128)
     activation: str = "tanh"
     gated: bool = False
+    normalised: bool = False
+    copies: int = 1
+    rollout: int = 0
+    epochs: int = 1
     batch: int = 256
     buffer: int = 20_000
     warm_up: int = 1_000
@@ -95,10 +110,13 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         for name, known in (("observation", OBSERVATIONS), ("activation", ACTIVATION_NAMES)):
             if getattr(self, name) not in known:
                 raise UnknownNameError(name, getattr(self, name), known)
-        demand_whole(self, 1, "batch", "buffer", "train_every", "target_every", "stack_limit")
+        demand_whole(self, 1, "batch", "buffer", "train_every", "stack_limit")
         demand_whole(self, 1, "evaluate_episodes", "evaluate_limit", "episode_limit", "max_exits")
-        demand_whole(self, 1, "n_step")
+        demand_whole(self, 1, "n_step", "copies", "epochs", "exploration_repeat")
         demand_whole(self, 0, "warm_up", "refresh", "seed", "evaluate_every")
+        demand_whole(self, 0, "rollout", "target_every")
+        demand(self.copies == 1 or self.rollout > 0, "copies", "1 without rollout", self.copies)
+        demand(not (self.refresh and self.rollout), "refresh", "0 with rollout", self.refresh)
         demand(0 < self.gamma <= 1, "gamma", "in (0, 1]", self.gamma)
         demand(0 <= self.averaging < 1, "averaging", "in [0, 1)", self.averaging)
         demand(all(n >= 1 for n in self.hidden), "hidden", "positive sizes", self.hidden)
@@ -142,6 +160,24 @@ PRESETS: dict[str, dict[str, Any]] = {
         "target_every": 200,
         "refresh": 4,
         "clip_targets": True,
+        "evaluate_limit": 1_000,
+    },
+    "parallel": {
+        "observation": "categories",
+        "gated": True,
+        "normalised": True,
+        "reward_scale": "warm_up",
+        "value_scale": 0.25,
+        "learning_rate": linear(0.002, 0.00005, 300_000),
+        "exploration": exponential(1.0, half_life=40_000, last=0.15),
+        "averaging": 0.99,
+        "copies": 64,
+        "rollout": 16,
+        "epochs": 2,
+        "batch": 64,
+        "target_every": 0,
+        "clip_targets": True,
+        "evaluate_every": 10_000,
         "evaluate_limit": 1_000,
     },
 }

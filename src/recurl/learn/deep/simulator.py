@@ -168,10 +168,15 @@ def return_ports(
     return jnp.where(there, first + count, first), there
 
 
-def top(place: Place) -> tuple[jax.Array, jax.Array]:
-    """Box and exit values of the call that returns next; anything if none is pending."""
-    level = jnp.maximum(place.height - 1, 0)
-    return place.boxes[level], place.vectors[level]
+def top(place: Place, out: Outcome) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The level of the stack that a step writes or returns to, its box and its exit values.
+
+    After a call the level is that above the stack; the box and the values are anything then, and
+    also if no call is pending. Whatever is read of a stack is read here: a second reader would
+    make the program copy it before it is written to.
+    """
+    level = jnp.maximum(jnp.where(out.move == CALLS, place.height, place.height - 1), 0)
+    return level, place.boxes[level], place.vectors[level]
 
 
 def follow(arrays: ModelArrays, place: Place, out: Outcome, values: jax.Array) -> Place:
@@ -187,11 +192,11 @@ def follow(arrays: ModelArrays, place: Place, out: Outcome, values: jax.Array) -
         values: Exit values in which it goes on.
     """
     calls, exits = out.move == CALLS, out.move == EXITS
-    back = arrays.box_return[top(place)[0]] + out.landing
-    level = jnp.maximum(jnp.where(calls, place.height, place.height - 1), 0)
+    level, box, vector = top(place, out)
+    back = arrays.box_return[box] + out.landing
     # One row is written whatever happens: a branch would copy the whole stack.
-    boxes = place.boxes.at[level].set(jnp.where(calls, out.box, place.boxes[level]))
-    vectors = place.vectors.at[level].set(jnp.where(calls, place.values, place.vectors[level]))
+    boxes = place.boxes.at[level].set(jnp.where(calls, out.box, box))
+    vectors = place.vectors.at[level].set(jnp.where(calls, place.values, vector))
     change = calls.astype(jnp.int32) - exits.astype(jnp.int32)
     height = jnp.maximum(place.height + change, 0)
     return Place(jnp.where(exits, back, out.landing), values, height, boxes, vectors)
@@ -278,7 +283,7 @@ def _greedy_step(
             )[0],
             lambda: values,
         )
-        popped = jax.vmap(top)(t.place)[1]
+        popped = jax.vmap(top)(t.place, out)[2]
         moves = out.move[:, None]
         after = jnp.where(moves == CALLS, after, jnp.where(moves == EXITS, popped, values))
     over = jax.vmap(is_over)(t.place, out) & t.running
