@@ -15,7 +15,7 @@ help:
 	@echo "make test           set up, then every check and test"
 	@echo "make docs           build the site in build/site, tutorials executed"
 	@echo "make lint           the checks of make test, without the tests"
-	@echo "make smoke          build the wheel and try it in an empty environment"
+	@echo "make smoke          build the wheel and the sdist and try each in an empty environment"
 	@echo "make install-bench  add the packages that benchmarks compare with"
 	@echo "make constraints    pin the newest versions of all packages in constraints.txt"
 	@echo "make clean          remove .venv and everything built"
@@ -47,7 +47,7 @@ install: $(STAMP)
 
 # The stamp goes away before an install and comes back after it: without it, whatever an
 # interrupted run left behind is thrown away.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt src/recurl/version.py
 	@test -n "$(PYTHON)" || { echo "recurl needs Python 3.11 or newer; name one: make PYTHON=..."; exit 1; }
 	test -e $(STAMP) || $(PYTHON) -m venv --clear $(VENV)
 	rm -f $(STAMP)

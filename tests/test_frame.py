@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.resources
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import check_imports
 import recurl
 
+ROOT = Path(__file__).parents[1]
 HEAVY = ["jax", "matplotlib", "numba", "rich", "scipy", "typer", "yaml"]
 
 
@@ -41,6 +43,10 @@ def test_import_loads_nothing_heavy() -> None:
 
 def test_version_is_stated_once() -> None:
     assert recurl.__version__ == importlib.metadata.version("recurl")
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {recurl.__version__}\n" in cited
+    log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[(\d.*?)\]", log, re.MULTILINE)[0] == recurl.__version__
 
 
 def test_package_says_that_it_is_typed() -> None:

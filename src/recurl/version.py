@@ -1,3 +1,3 @@
 """The version of the library: the one place that states it (the build reads it from here)."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
