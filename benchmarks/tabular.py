@@ -20,7 +20,10 @@ import numpy as np
 from plain import PlainLearner
 
 import recurl
+from recurl.learn.env_engine import EnvEngine
+from recurl.learn.loop_kernel import CUT
 from recurl.model.rmdp import RMDP
+from recurl.model.tables import CALLS, EXITS, STEP
 
 PAPER: dict[str, Any] = {
     "preset": "paper",
@@ -30,6 +33,8 @@ PAPER: dict[str, Any] = {
     "episode_limit": 200,
 }
 STEPS = 20_000_000
+ROUNDS = 100
+"""Rounds of which the median counts, where two loops that differ little are compared."""
 
 
 def best_rate(run: Callable[[], None], steps: int, times: int = 3) -> float:
@@ -135,6 +140,54 @@ def foreign_cost(model: RMDP) -> float:
     return 1e6 * (1 / best_rate(learn, steps) - 1 / best_rate(only_step, steps))
 
 
+class Unchecked(EnvEngine):
+    """The same loop without the checks of the protocol."""
+
+    def _advance(self, steps: int) -> None:
+        step, limit = self.env.step, self.settings.episode_limit or -1
+        visit = self.numbering.visit
+        for _ in range(steps):
+            if self._pending is None:
+                self._begin()
+            observation, gain, terminated, truncated, info = step(self._pending)
+            reward: Any = gain
+            self._length += 1
+            self._return += reward
+            if "counterfactuals" in info:
+                self._learn_counterfactuals(info["counterfactuals"])
+            if terminated:
+                self._act(0, EXITS, -1, reward)
+                self._finish(cut=False)
+                continue
+            vertex = visit(observation, info.get("action_mask"))
+            event = None if self.flat else info.get("event")
+            cut = CUT if truncated or self._length == limit else 0
+            if event is None:
+                self._act(vertex, STEP + cut, 0, reward)
+            elif event == "call":
+                exits = info["exits"] if self.view is None else self.view(info["exits"])
+                self._act(vertex, CALLS + cut, self.numbering.box(exits), reward)
+            else:
+                self._act(vertex, EXITS + cut, info["exit"], reward)
+            if cut:
+                self._finish(cut=True)
+
+
+def check_cost(make: Callable[[], gym.Env[Any, Any]], steps: int = 3_000) -> float:
+    """Share of the time of a step in an environment that the checks of the protocol take."""
+    learners, times = [], np.empty((ROUNDS, 2))
+    for engine in (EnvEngine, Unchecked):
+        learners.append(recurl.RecursiveQLearning(make(), **PAPER))
+        learners[-1].engine.__class__ = engine
+        learners[-1].learn(steps)
+    for row in times:
+        for i, learner in enumerate(learners):
+            begin = time.process_time()
+            learner.learn(steps)
+            row[i] = time.process_time() - begin
+    return float(np.median(times[:, 0] / times[:, 1])) - 1
+
+
 def size_curve() -> list[tuple[int, float]]:
     """Nanoseconds per step for models of growing size."""
     found = []
@@ -156,6 +209,8 @@ def main() -> None:
     plain = plain_rate(model)
     print(f"against plain Python ({plain:,.0f} steps/s): {kernel / plain:.0f}x (asked: 400x)")
     print(f"own cost in an environment: {foreign_cost(model):.2f} us a step (asked: at most 2)")
+    checks = check_cost(lambda: recurl.ModelEnv(model))
+    print(f"checks of the protocol: {checks:.1%} of a step in an environment (asked: 5 %)")
     swift = kernel_rate(model, 5_000_000, preset="swift", learning_rate=None)
     print(f"preset swift, 8 replays a step: {swift / 1e6:.2f} million steps/s")
     for vertices, cost in size_curve():

@@ -4,6 +4,7 @@ import copy
 import pickle  # noqa: TID251  # what other processes are sent
 import warnings
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -125,6 +126,25 @@ def test_the_mean_return_is_the_value_of_the_policy() -> None:
         env.reset()
     # Calls are geometric: mean 1 and variance 2.
     assert abs(total / episodes - 1) < 5 * np.sqrt(2 / episodes)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.9])
+def test_the_statistics_of_a_run_are_discounted(gamma: float) -> None:
+    env = recurl.ModelEnv(recurl.zoo.cloud(), gamma=gamma)
+    for seed in (0, 1):
+        env.reset(seed=seed)
+        assert (env.episode_return, env.episode_length) == (0.0, 0)
+        rewards, terminated = [], False
+        while not terminated:
+            _, reward, terminated, _, _ = env.step(1)
+            rewards.append(reward)
+        expected = sum(gamma**t * reward for t, reward in enumerate(rewards))
+        assert env.episode_length == len(rewards)
+        assert env.episode_return == pytest.approx(expected)
+    made = gym.make("recurl/Cloud-v0", gamma=gamma).unwrapped
+    assert made.gamma == gamma  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match=r"gamma must be in \(0, 1\], not 0"):
+        recurl.ModelEnv(recurl.zoo.cloud(), gamma=0)
 
 
 def test_rendering_as_text_and_on_the_screen(capsys: pytest.CaptureFixture[str]) -> None:

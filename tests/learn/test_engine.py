@@ -142,7 +142,7 @@ def test_a_saved_run_that_shares_rows_goes_on_as_if_never_stopped(
     model, path = recurl.zoo.spelunking(), tmp_path_factory.mktemp("shared") / "run.ckpt"
     settings = {"preset": "swift", "observation": "features", "episode_limit": 200}
     whole = recurl.RecursiveQLearning(model, **settings).learn(3_000)  # type: ignore[arg-type]
-    half = recurl.RecursiveQLearning(model, **settings).learn(1_500)  # type: ignore[arg-type]
-    half.save(path)
+    half = recurl.RecursiveQLearning(model, **settings)  # type: ignore[arg-type]
+    half.learn(1_500, budget=3_000).save(path)
     rest = recurl.RecursiveQLearning.load(path, model).learn(1_500)
     np.testing.assert_array_equal(rest.engine.store.q, whole.engine.store.q)

@@ -82,7 +82,6 @@ def test_it_learns_what_it_learns_in_the_model() -> None:
         recurl.ModelEnv(model),
         preset="swift",
         evaluate_every=5000,
-        evaluation_env=recurl.ModelEnv(model),
     ).learn(10_000)
     assert learner.curve.last.mean == pytest.approx(-5.34, abs=0.1)
     with pytest.raises(ValueError, match="predict"):
@@ -93,8 +92,6 @@ def test_environments_by_id_make_their_own_test_environment() -> None:
     env = gym.make("recurl/Cloud-v0")
     learner = recurl.RecursiveQLearning(env, preset="swift", evaluate_every=1000).learn(1000)
     assert len(learner.curve) == 1
-    with pytest.raises(ValueError, match="evaluation_env"):
-        recurl.RecursiveQLearning(Script([]), evaluate_every=10).test()
 
 
 def test_memory_has_a_limit() -> None:

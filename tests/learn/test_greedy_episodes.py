@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,5 +50,32 @@ def test_another_environment_like_the_first() -> None:
     assert another(env).unwrapped.model == env.unwrapped.model  # type: ignore[attr-defined]
     vector = gym.make_vec("recurl/Gambler-v0", 2, vectorization_mode="sync", p=0.25)
     assert another(vector).unwrapped.model == env.unwrapped.model  # type: ignore[attr-defined]
-    with pytest.raises(ValueError, match="give evaluation_env="):
-        another(recurl.ModelEnv(recurl.zoo.cloud()))
+
+
+class Unrecorded(gym.Wrapper[Any, Any, Any, Any]):
+    """A wrapper that does not say how it was made."""
+
+
+class Locked(gym.Env[Any, Any]):
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+def test_environments_without_a_spec_are_copied() -> None:
+    env = recurl.ModelEnv(recurl.zoo.cloud())
+    for first in (env, Unrecorded(env), Unrecorded(gym.make("recurl/Cloud-v0"))):
+        first.reset(seed=0)
+        alone = repr(first.step(1))
+        first.reset(seed=0)
+        other = another(first)
+        assert type(other) is type(first)
+        other.reset(seed=1)
+        other.step(0)
+        assert repr(first.step(1)) == alone  # what the other does leaves it where it is
+    lanes = gym.vector.SyncVectorEnv([lambda: recurl.ModelEnv(recurl.zoo.cloud())] * 2)
+    assert isinstance(another(lanes), recurl.ModelEnv)
+
+
+def test_what_cannot_be_copied_is_asked_for() -> None:
+    with pytest.raises(ValueError, match=r"Locked cannot be copied .*: give evaluation_env="):
+        another(Locked())

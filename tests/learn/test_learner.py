@@ -36,6 +36,20 @@ def test_a_callback_may_end_the_run() -> None:
     assert learner.learn(1000, lambda one: one.steps < 300).steps == 300
 
 
+@pytest.mark.parametrize("loop", ["model", "environment"])
+def test_runs_without_ends_are_reported_once(loop: str) -> None:
+    build = recurl.Builder("stay").component("A", entries="in", exits="out")
+    build.at("in").action("go").to("node")
+    model = build.at("node").action("stay").to("node").action("leave", reward=-1).to("out").build()
+    subject: Any = model if loop == "model" else recurl.ModelEnv(model)
+    learner = recurl.QLearning(subject, exploration=0.0)
+    learner.learn(40_000)
+    with pytest.warns(UserWarning, match="no episode has ended .* gamma below 1.* episode_limit"):
+        learner.learn(20_000)
+    learner.learn(60_000)
+    recurl.QLearning(subject, exploration=0.0, episode_limit=100).learn(60_000)
+
+
 def test_a_base_learner_does_nothing_itself() -> None:
     with pytest.raises(TypeError, match="abstract"):
         Learner()  # type: ignore[abstract]

@@ -12,6 +12,7 @@ from tests.learn.shared_env import SharedEnv
 import recurl
 from recurl.learn.engine import ModelEngine
 from recurl.learn.env_engine import EnvEngine
+from recurl.learn.schedules import linear
 from recurl.learn.settings import make_settings
 from recurl.model.tables import CALLS, EXITS, STEP
 from recurl.simulation.random import new_stream, next_below, next_float
@@ -98,7 +99,8 @@ def test_outcomes_are_as_frequent_as_the_model_says() -> None:
 
 def test_schedules_and_grain_are_those_of_plain_python_to_the_bit() -> None:
     model = recurl.zoo.stack_matters()
-    settings = make_settings("swift", {"inherit": 0, "replay": 0, "episode_limit": 30, "seed": 5})
+    given = {"inherit": 0, "replay": 0, "episode_limit": 30, "seed": 5}
+    settings = make_settings("swift", {**given, "exploration": linear(0.3, 0.1, 2000)})
     one = ModelEngine(model, settings, False)
     one.advance(4000)
     other = Plain(model, settings)
@@ -139,7 +141,7 @@ class Plain:
     def choose(self, row: list[float]) -> int:
         if len(row) == 1:
             return 0
-        if self.uniform() < self.s.exploration():
+        if self.uniform() < self.s.exploration(self.count):
             return int(draw_below(self.random, len(row)))
         ties = [action for action, value in enumerate(row) if value == max(row)]
         return ties[0] if len(ties) == 1 else ties[int(draw_below(self.random, len(ties)))]

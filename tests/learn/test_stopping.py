@@ -27,8 +27,14 @@ def heard() -> Iterator[None]:
     signal.signal(signal.SIGINT, ours)
 
 
+def budgeted(learner: Learner) -> Learner:
+    """A learner whose schedules do not depend on the steps of the first call."""
+    learner.set_budget(2_000)
+    return learner
+
+
 def tabular() -> Learner:
-    return recurl.RecursiveQLearning(recurl.zoo.cloud(), preset="swift", **SETTINGS)
+    return budgeted(recurl.RecursiveQLearning(recurl.zoo.cloud(), preset="swift", **SETTINGS))
 
 
 def deep() -> Learner:
@@ -36,7 +42,7 @@ def deep() -> Learner:
 
 
 def on_environment() -> Learner:
-    return recurl.RecursiveQLearning(gym.make("recurl/Cloud-v0"), **SETTINGS)
+    return budgeted(recurl.RecursiveQLearning(gym.make("recurl/Cloud-v0"), **SETTINGS))
 
 
 def deep_on_environment() -> Learner:

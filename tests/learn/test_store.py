@@ -78,7 +78,9 @@ def test_a_deep_stack_is_no_recursion_error() -> None:
     builder = recurl.Builder("deep").component("A", entries="in", exits="out").box("b", "A")
     builder.at("in").action("go", reward=-1).to("b", "99999/100000").to("out", "1/100000")
     builder.at("b.out").action("up").to("out")
-    learner = recurl.RecursiveQLearning(builder.build(), learning_rate=0.001).learn(1_000_000)
+    learner = recurl.RecursiveQLearning(builder.build(), learning_rate=0.001)
+    with pytest.warns(UserWarning, match="no episode has ended"):
+        learner.learn(1_000_000)
     assert len(learner.engine.store.arrays["frames"]) >= 2**14
     small = recurl.RecursiveQLearning(builder.build(), memory=20_000)
     with pytest.raises(LimitError, match="calls deep"):
@@ -142,12 +144,13 @@ def test_discounted_exit_values_are_not_shifted() -> None:
 
 
 def test_numbers_are_the_settings() -> None:
-    settings = make_settings("swift", {"quantum": 0.25, "gamma": 0.5, "episode_limit": 7})
+    given = {"quantum": 0.25, "gamma": 0.5, "episode_limit": 7, "exploration": 0.2}
+    settings = make_settings("swift", given)
     numbers = model_store(recurl.zoo.cloud(), settings, flat=True).arrays["numbers"]
     assert len(numbers) == k.NUMBERS_HELD
     places = [k.QUANTUM, k.GRAIN, k.REPLAY, k.INHERIT, k.FLAT, k.GAMMA, k.EPISODE_LIMIT]
     assert numbers[places].tolist() == [0.25, 32, 8, 50, 1, 0.5, 7]
-    assert numbers[k.EXPLORATION + 1] == settings.exploration.first
+    assert numbers[k.EXPLORATION + 1] == 0.2
 
 
 def test_only_replay_keeps_a_log() -> None:

@@ -164,7 +164,7 @@ def test_steps_may_be_divided_in_any_way() -> None:
     once = recurl.RecursiveQLearning(model, evaluate_every=700, **SWIFT).learn(10_000)
     parts = recurl.RecursiveQLearning(model, evaluate_every=700, **SWIFT)
     for steps in (1, 99, 4321, 5579):
-        parts.learn(steps)
+        parts.learn(steps, budget=10_000)
     np.testing.assert_array_equal(once.engine.arrays()["q"], parts.engine.arrays()["q"])
     np.testing.assert_array_equal(once.curve.array, parts.curve.array)
 

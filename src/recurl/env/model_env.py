@@ -91,6 +91,11 @@ class ModelEnv(gym.Env[Any, Any]):
             call stack.
         masked: What an action does that the vertex does not have: ``"wrap"`` counts on from its
             first action again, so that agents without masks can train; ``"error"`` refuses.
+        gamma: Discount of `episode_return`, in (0, 1]; rewards are given as they are.
+
+    Attributes:
+        episode_return: Discounted sum of the rewards of this run so far.
+        episode_length: Steps of this run so far.
 
     Example:
         >>> import recurl
@@ -120,13 +125,17 @@ class ModelEnv(gym.Env[Any, Any]):
         render_mode: str | None = None,
         *,
         masked: str = "wrap",
+        gamma: float = 1.0,
     ) -> None:
         require_model(model, "ModelEnv")
+        if not 0 < gamma <= 1:
+            raise ValueError(f"gamma must be in (0, 1], not {gamma!r}")
         if masked not in _MASKED:
             raise UnknownNameError("way to treat masked actions", masked, _MASKED)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise UnknownNameError("render mode", str(render_mode), self.metadata["render_modes"])
         self.model, self.render_mode, self.masked = model, render_mode, masked
+        self.gamma, self.episode_return, self.episode_length = gamma, 0.0, 0
         self._observation = observation
         self.observation_space, self._encode = encoding(model, observation)
         self.action_space = spaces.Discrete(model.tables.max_actions)
@@ -166,6 +175,7 @@ class ModelEnv(gym.Env[Any, Any]):
         if options is not None and "state" in options:
             vertex = self._walk.vertex = self._vertex(options["state"])
         self._last = None
+        self.episode_return, self.episode_length = 0.0, 0
         self._show()
         return self._encode(vertex), {"event": None, "action_mask": self._mask()}
 
@@ -174,6 +184,8 @@ class ModelEnv(gym.Env[Any, Any]):
         if self._walk.ended:
             raise ResetNeeded("the run is over: call reset()")
         step = self._last = self._walk.step(self._number(action))
+        self.episode_return += self.gamma**self.episode_length * step.reward
+        self.episode_length += 1
         self._show()
         observation = self._encode(self._exit(step) if step.ended else self._walk.vertex)
         return observation, step.reward, step.ended, False, self._info(step)

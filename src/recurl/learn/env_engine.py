@@ -84,8 +84,8 @@ class EnvEngine(StoreEngine):
             env.observation_space, env.action_space, self.store, inherit=inherit
         )
         self._pending: int | None = None
-        # Of each call that has not returned: vertices and observations after its exits.
-        self._calls: list[tuple[list[int], Sequence[Any]]] = []
+        # Of each call that has not returned: its box, and the observations after its exits.
+        self._calls: list[tuple[int, Sequence[Any]]] = []
         self._length, self._return = 0, 0.0
         self._silent = False
         # How wrappers show counterfactual steps, and the context of the latest call.
@@ -140,7 +140,8 @@ class EnvEngine(StoreEngine):
             if event is None:
                 self._act(vertex, STEP + cut, 0, reward)
             elif event == "call":
-                self._act(vertex, CALLS + cut, self._called(info), reward)
+                self._calls.append(called := self._box(info))
+                self._act(vertex, CALLS + cut, called[0], reward)
             elif event == "return":
                 self._act(vertex, EXITS + cut, self._returned(info, vertex, observation), reward)
             else:
@@ -178,12 +179,6 @@ class EnvEngine(StoreEngine):
         while not loop.env_counterfactual(self.store.header, *step):
             self.store.grow()
 
-    def _called(self, info: dict[str, Any]) -> int:
-        """The box of a call, which is pending from now on."""
-        box, exits = self._box(info)
-        self._calls.append((self.numbering.box_vertices[box], exits))
-        return box
-
     def _box(self, info: dict[str, Any]) -> tuple[int, Sequence[Any]]:
         """The box of a call, and what its exits announce."""
         exits = info.get("exits")
@@ -197,8 +192,8 @@ class EnvEngine(StoreEngine):
         """The exit by which the latest call returned."""
         if not self._calls:
             raise ProtocolError(NO_CALL)
-        vertices, exits = self._calls.pop()
-        exit = info.get("exit")
+        box, exits = self._calls.pop()
+        vertices, exit = self.numbering.box_vertices[box], info.get("exit")
         if type(exit) is not int or not 0 <= exit < len(vertices):
             exit = exit_taken(info, len(vertices))
         if vertices[exit] != vertex:

@@ -36,14 +36,35 @@ class GreedyPlayer(Protocol):
 def another(env: Any) -> gym.Env[Any, Any]:
     """A second environment like the one given, for tests.
 
+    It is made from ``env.spec``. An environment that has none, as it was not made by its id, or
+    that is wrapped in a way that the spec does not say, is copied. Of a vector environment, it is
+    one lane.
+
     Raises:
-        ValueError: It does not say how it was made.
+        ValueError: It does not say how it was made, and cannot be copied.
     """
-    if env.spec is None:
-        raise ValueError("tests need an environment of their own: give evaluation_env=")
+    wrappers = () if env.spec is None else env.spec.additional_wrappers
+    if env.spec is None or any(wrapper.kwargs is None for wrapper in wrappers):
+        return _copied(env)
     spec = copy.copy(env.spec)
     spec.kwargs = {key: x for key, x in spec.kwargs.items() if key not in _VECTOR_ONLY}
     return gym.make(spec)
+
+
+def _copied(env: Any) -> gym.Env[Any, Any]:
+    """A copy of an environment, or of the first of those that a vector environment steps."""
+    problem: object = "its lanes are in other processes"
+    try:
+        if not isinstance(env, gym.vector.VectorEnv):
+            return copy.deepcopy(env)
+        if isinstance(env.unwrapped, gym.vector.SyncVectorEnv):
+            return copy.deepcopy(env.unwrapped.envs[0])
+    except Exception as error:
+        problem = error
+    raise ValueError(
+        f"tests need an environment of their own, and {type(env).__name__} cannot be copied "
+        f"({problem}): give evaluation_env=, a second environment like it"
+    ) from None
 
 
 def play(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 SLICE_SECONDS = 0.1
 """Time between two looks at whether a run should stop, about."""
+
+ENDLESS_STEPS = 50_000
+"""Steps without the end of an episode after which a learner says so."""
 
 
 def subject_of(value: Any, caller: str) -> Any:
@@ -115,6 +119,8 @@ class Learner(ABC):
     _slice = 64
     _tally = (0, 0.0)
     _latest = ""
+    # Episodes, and steps, when an episode last ended; None once the user knows that none does.
+    _last_end: tuple[int, int] | None = (0, 0)
     best: Best | None = None
     """The best test so far, with the run as it was then; None before the first test."""
 
@@ -225,11 +231,29 @@ class Learner(ABC):
         """Take some steps, and only as many as take a moment."""
         few, began = min(steps, self._slice), time.perf_counter()
         self._take(few, steps)
+        self._watch_ends()
         took = time.perf_counter() - began
         if took < SLICE_SECONDS / 2 and few == self._slice:
             self._slice *= 2
         elif took > SLICE_SECONDS:
             self._slice = max(1, self._slice // 2)
+
+    def _watch_ends(self) -> None:
+        """Say so once if no episode has ended for a long time."""
+        if self._last_end is None:
+            return
+        ended = int(self.engine.episodes)
+        if ended != self._last_end[0]:
+            self._last_end = ended, self.steps
+        elif self.steps - self._last_end[1] >= ENDLESS_STEPS:
+            self._last_end = None
+            warnings.warn(
+                f"no episode has ended in the last {ENDLESS_STEPS:,} steps: where a run can go on "
+                "for ever, values without a discount need not settle. Set gamma below 1, cut "
+                "episodes by episode_limit (or max_episode_steps of gymnasium.make), or give "
+                "every step a cost",
+                stacklevel=4,
+            )
 
     def _take(self, steps: int, most: int) -> None:
         """Take steps, and not more than a number of them."""

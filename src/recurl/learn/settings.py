@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from recurl.errors import UnknownNameError, UnknownSettingError
-from recurl.learn.schedules import Schedule, as_schedule, constant, harmonic
+from recurl.learn.schedules import Schedule, as_schedule, constant, harmonic, linear
 
 OBSERVATIONS = ("index", "features")
 """How the vertices of a model may be told apart."""
@@ -81,7 +81,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"learning_rate": constant(0.1), "exploration": constant(0.1)},
     "swift": {
         "learning_rate": harmonic(offset=10),
-        "exploration": constant(0.1),
+        "exploration": linear(0.3, 0.1, fraction=0.5),
         "grain": 32,
         "replay": 8,
         "inherit": 50,

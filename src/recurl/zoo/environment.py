@@ -19,6 +19,7 @@ class ZooEnv(ModelEnv):
         observation: See `ModelEnv`.
         render_mode: See `ModelEnv`.
         masked: See `ModelEnv`.
+        gamma: See `ModelEnv`.
         values: Parameters of the model.
 
     Example:
@@ -33,9 +34,11 @@ class ZooEnv(ModelEnv):
         render_mode: str | None = None,
         *,
         masked: str = "wrap",
+        gamma: float = 1.0,
         **values: Any,
     ) -> None:
-        super().__init__(make(zoo_name, **values), observation, render_mode, masked=masked)
+        model = make(zoo_name, **values)
+        super().__init__(model, observation, render_mode, masked=masked, gamma=gamma)
         self._maps = maps_of(zoo_name, **values)
 
 
