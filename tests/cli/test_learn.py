@@ -65,9 +65,10 @@ def test_it_ends_with_what_to_run_next(run: Run) -> None:
 
 
 def test_a_resumed_run_is_one_run(run: Run, tmp_path: Path) -> None:
-    run("learn", "cloud", "--steps", "3000", "--out", "a")
+    # At a constant rate: a schedule by default is a fraction of the first number of steps.
+    run("learn", "cloud", "--exploration", "0.1", "--steps", "3000", "--out", "a")
     run("learn", "cloud", "--steps", "7000", "--out", "a", "--resume")
-    run("learn", "cloud", "--steps", "7000", "--out", "b")
+    run("learn", "cloud", "--exploration", "0.1", "--steps", "7000", "--out", "b")
     one, two = ((tmp_path / name / "seed-0.ckpt").read_bytes() for name in "ab")
     load = RecursiveQLearning.load
     first, second = (
