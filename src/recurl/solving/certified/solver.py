@@ -182,7 +182,7 @@ class _Run:
             self._report(max(low, self.found.low), min(high, self.found.high))
             stalled = gaps[-1] > enough * gaps[-1 - span]
             if stalled and trials.tolerance > finest * self.epsilon:
-                trials.tolerance, trials.fine = 0.1 * trials.tolerance, 0.1 * trials.fine
+                trials.go_deeper()
                 gaps, stalled = [np.inf] * span, False
             if stalled or gaps[-1] <= 0.9 * self.epsilon or self._over(low, high):
                 break

@@ -158,6 +158,11 @@ class Trials:
                 self._back_up_below(c, own)
         self._prune()
 
+    def go_deeper(self) -> None:
+        """Turn back later from now on, and back up all points again."""
+        self.tolerance, self.fine = 0.1 * self.tolerance, 0.1 * self.fine
+        self.checked = [np.minimum(own, 0) for own in self.checked]
+
     def _prune(self) -> None:
         """Take out needless points of components that have many more than when last seen to."""
         for c, part in enumerate(self.problem.components):
@@ -281,27 +286,25 @@ class Trials:
         """
         part, w = self.problem.components[c], self.values[c][:, own]
         low = self.pieces[c].below(self.points[c].vectors[own])[part.states]
-        earned, _ = part.earned(w)
-        count = part.choices
+        earned, most = part.earned(w)
+        best, count = part.first_best(earned, most), part.choices
         hopeful = (earned >= low.repeat(count, axis=0)).astype(float)
         even = np.add.reduceat(hopeful, part.begin, axis=0).repeat(count, axis=0)
         taken = 0.5 * hopeful / np.maximum(even, 1.0)
-        np.put_along_axis(
-            taken, best := part.greedy(w), np.take_along_axis(taken, best, axis=0) + 0.5, axis=0
-        )
+        taken[best, np.arange(len(own))] += 0.5
         state = part.states.repeat(count)
         share = self._shares(part, piece)
+        back = [
+            (part.calls[site.calls], site.returns, share[site.calls][..., : site.returns.shape[1]])
+            for site in part.sites
+        ]
         left = np.zeros((part.size, len(own)))
         left[part.entry_rows] = mass
         visits = left.copy()
         for _ in range(_STEPS):
             new = part.backwards @ (taken * left[state])
-            for site in part.sites:
-                new[site.returns] = np.einsum(
-                    "benk,ben->bkn",
-                    share[site.calls][..., : site.returns.shape[1]],
-                    left[part.calls[site.calls]],
-                )
+            for calls, returns, share in back:
+                new[returns] = np.einsum("benk,ben->bkn", share, left[calls])
             left = new
             visits += left
             if left.sum() <= _LEFT:
@@ -317,8 +320,16 @@ class Trials:
         return share
 
     def _back_up_above(self, c: int, own: np.ndarray) -> None:
-        """Lower the values of some points as far as the bounds of their calls allow."""
-        part, w, checked = self.problem.components[c], self.values[c][:, own], self.checked[c][own]
+        """Lower the values of some points as far as the bounds of their calls allow.
+
+        Those whose callees have not changed since stay as they are.
+        """
+        part = self.problem.components[c]
+        latest = max((int(self.changed[s.callee].max()) for s in part.sites), default=0)
+        own = own[self.checked[c][own] <= latest]
+        if len(own) == 0:
+            return
+        w, checked = self.values[c][:, own], self.checked[c][own]
         before, last = w[part.entry_rows].copy(), self.called[c][:, own]
         self.clock += 1
         for _ in range(_ROUNDS):
@@ -344,20 +355,22 @@ class Trials:
         Where exit values are those of when they were last computed, only points that have changed
         since can lower them.
         """
+        fallen = (w[site.returns] < last[site.returns]).any(axis=1).ravel()
+        other, same = fallen.nonzero()[0], (~fallen).nonzero()[0]
+        recent = (self.changed[site.callee] >= checked.min()).nonzero()[0]
+        if len(other) == 0 and len(recent) == 0:
+            return 0.0
         points, entries = self.points[site.callee], self.problem.components[site.callee].entry_rows
         u, rows = self.values[site.callee][entries].T, part.calls[site.calls]
-        vectors, shape = _rows(w, site.returns), site.calls.shape
-        other = (vectors < _rows(last, site.returns)).any(axis=1)
-        bound = np.full((len(vectors), u.shape[1]), np.inf)
-        if other.any():
+        vectors, bound = _rows(w, site.returns), np.full((len(fallen), u.shape[1]), np.inf)
+        if len(other):
             bound[other] = points.least(u, vectors[other])
-        recent = np.flatnonzero(self.changed[site.callee] >= checked.min(initial=self.clock))
-        if len(recent) and not other.all():
-            bound[~other] = Cloud(points.vectors[recent]).least(u[recent], vectors[~other])
-        new = np.minimum(_by_call(bound, shape), w[rows])
-        fallen = float((w[rows] - new).max(initial=0.0))
+        if len(recent) and len(same):
+            bound[same] = Cloud(points.vectors[recent]).least(u[recent], vectors[same])
+        new = np.minimum(_by_call(bound, site.calls.shape), w[rows])
+        fall = float((w[rows] - new).max(initial=0.0))
         w[rows] = new
-        return fallen
+        return fall
 
     def _back_up_below(self, c: int, own: np.ndarray) -> None:
         """Add the pieces of the policies that look best at some points, if they gain something."""
