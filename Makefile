@@ -8,12 +8,13 @@ STAMP := $(VENV)/.installed
 PIP := -m pip --disable-pip-version-check
 TYPED := src scripts $(wildcard benchmarks)
 
-.PHONY: help demo test lint docs install install-bench smoke constraints clean
+.PHONY: help demo test lint docs linkcheck install install-bench smoke constraints clean
 
 help:
 	@echo "make demo           set up, then check, describe, solve, simulate and learn the cloud model, with a report"
 	@echo "make test           set up, then every check and test"
 	@echo "make docs           build the site in build/site, tutorials executed"
+	@echo "make linkcheck      try every link of the site that leads to another host (needs the network)"
 	@echo "make lint           the checks of make test, without the tests"
 	@echo "make smoke          build the wheel and the sdist and try each in an empty environment"
 	@echo "make install-bench  add the packages that benchmarks compare with"
@@ -42,6 +43,9 @@ lint: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/site
 	@echo "the site is in build/site/index.html"
+
+linkcheck: $(STAMP)
+	$(BIN)/sphinx-build -q -b linkcheck -D nb_execution_mode=off -D site_light=1 docs build/linkcheck
 
 install: $(STAMP)
 

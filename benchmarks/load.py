@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +25,6 @@ VERTICES, EXIT, CALL = 100, 1, 98
 STATES = [v for v in range(VERTICES) if v not in (EXIT, CALL)]
 CHOICES = 2
 
-Arrays = dict[str, np.ndarray]
-
 
 def layout(components: int) -> recurl.Layout:
     """Components of a hundred vertices, each with a box that calls some component."""
@@ -35,7 +34,7 @@ def layout(components: int) -> recurl.Layout:
     return recurl.Layout.of(ones, ones, nodes, box_owner=owner, box_component=callee)
 
 
-def arrays(components: int) -> Arrays:
+def arrays(components: int) -> dict[str, Any]:
     """Two actions for each state, each with two transitions within the component."""
     random = np.random.default_rng(1)
     local = np.full(VERTICES, CHOICES)

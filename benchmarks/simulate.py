@@ -60,8 +60,7 @@ def compare(name: str, policy: recurl.Policy, library: ctypes.CDLL, episodes: in
     model, outcomes, seed = policy.model, outcomes_of_policy(policy), 1
 
     def ours() -> Arrays:
-        limits = {"step_limit": STEP_LIMIT, "threads": 1}
-        r = recurl.simulate(model, policy, episodes, seed=seed, **limits)
+        r = recurl.simulate(model, policy, episodes, seed=seed, step_limit=STEP_LIMIT, threads=1)
         return r.returns, r.lengths, r.depths, r.truncated
 
     ours()  # compiles

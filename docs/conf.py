@@ -59,6 +59,10 @@ intersphinx_mapping = {
     "gymnasium": ("https://gymnasium.farama.org", "_build/inventories/gymnasium.inv"),
 }
 
+# `make linkcheck`: the project's own addresses exist once it is published.
+linkcheck_ignore = [r"https://github\.com/recurl/recurl", r"https://recurl\.readthedocs\.io"]
+linkcheck_timeout, linkcheck_retries = 20, 2
+
 html_theme = "furo"
 html_title = "recurl"
 # The script and the style of the replay come from the package.

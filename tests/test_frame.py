@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import importlib.resources
 import re
@@ -47,6 +48,18 @@ def test_version_is_stated_once() -> None:
     assert f"\nversion: {recurl.__version__}\n" in cited
     log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.findall(r"^## \[(\d.*?)\]", log, re.MULTILINE)[0] == recurl.__version__
+
+
+def test_type_checkers_see_every_public_name_where_it_is_defined() -> None:
+    tree = ast.parse(Path(recurl.__file__).read_text(encoding="utf-8"))
+    (branch,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: f"{node.module}.{alias.name}" if alias.name in recurl._MODULES else node.module
+        for node in branch.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == recurl._HOMES
 
 
 def test_package_says_that_it_is_typed() -> None:

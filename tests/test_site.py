@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from tests.experiment.browser import MISSING, chromium
@@ -19,6 +20,16 @@ from recurl.learn.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+HOSTS = {
+    "arxiv.org", "docs.cleanrl.dev", "docs.openclaw.ai", "docs.rs", "app.unpkg.com",
+    "filesystem-spec.readthedocs.io", "github.com", "gymnasium.farama.org", "istio.io",
+    "julia.quantecon.org", "juliapomdp.github.io", "json-schema.org", "keepachangelog.com",
+    "linkerd.io", "pycrm.xyz", "reference.langchain.com", "semver.org",
+    "stable-baselines3.readthedocs.io", "www.envoyproxy.io", "www.prismmodelchecker.org",
+    "www.stormchecker.org",
+}  # fmt: skip
+"""Other hosts that pages link to, each looked at when it was added."""
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 MODULES = ["automaton", "callbacks", "errors", "grammar", "loggers", "schedules", "suite", "zoo"]
 
 pytestmark = pytest.mark.skipif(
@@ -125,3 +136,23 @@ def test_every_verb_is_listed(site: Path) -> None:
     page = (site / "reference" / "verbs.html").read_text(encoding="utf-8")
     verbs = {info.name or info.callback.__name__ for info in app.registered_commands}
     assert {verb for verb in verbs if f"recurl {verb}" not in page} == set()
+
+
+def texts() -> dict[Path, str]:
+    """All pages that are written by hand, those of the root included."""
+    pages = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+    made = DOCS / "gallery"
+    return {p: p.read_text(encoding="utf-8") for p in pages if made not in p.parent.parents}
+
+
+def test_links_within_the_repository_lead_somewhere() -> None:
+    for page, text in texts().items():
+        for link in LINK.findall(text):
+            if "://" not in link and not link.startswith(("#", "mailto:")):
+                path = link.partition("#")[0]
+                assert (page.parent / path).exists(), f"{page.name}: {link}"
+
+
+def test_links_lead_to_hosts_that_were_reviewed() -> None:
+    links = (link for text in texts().values() for link in LINK.findall(text) if "://" in link)
+    assert {urlsplit(link).hostname for link in links} - HOSTS == set()

@@ -12,7 +12,7 @@ from recurl import interrupts
 interrupts.watch_command()
 
 import importlib  # noqa: E402
-from typing import Any  # noqa: E402
+from typing import TYPE_CHECKING, Any  # noqa: E402
 
 from recurl.registration import register_environments  # noqa: E402
 from recurl.version import __version__  # noqa: E402
@@ -134,13 +134,50 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'recurl' has no attribute {name!r}")
-    module = importlib.import_module(_HOMES[name])
-    value = module if name in _MODULES else getattr(module, name)
-    globals()[name] = value
-    return value
+if TYPE_CHECKING:  # type checkers see the names where they are defined
+    from recurl import automaton, errors, grammar, suite, zoo
+    from recurl.automaton.document import load
+    from recurl.env.flat import FlatView
+    from recurl.env.model_env import ModelEnv
+    from recurl.env.protocol import check_recursive_env
+    from recurl.learn import callbacks, loggers, schedules
+    from recurl.learn.deep.learner import DQN, DeepRecursiveQLearning
+    from recurl.learn.deep.network import register_network
+    from recurl.learn.model_based.learner import ModelBasedRecursiveLearning
+    from recurl.learn.pac.learner import PACLearner
+    from recurl.learn.seeds import learn_many
+    from recurl.learn.tabular import QLearning, RecursiveQLearning
+    from recurl.model.builder import Builder
+    from recurl.model.certificate import Certificate
+    from recurl.model.document import dumps, loads
+    from recurl.model.document.schema import schema
+    from recurl.model.formats import dump
+    from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Layout, Tables
+    from recurl.model.transforms.discounting import discount_boxes, discount_steps
+    from recurl.model.transforms.unravelling import flatten, unravel
+    from recurl.policy import Policy
+    from recurl.programs.completion import Completion
+    from recurl.programs.decorator import Program, program
+    from recurl.programs.language import choose, flip, outcome, pick, reward
+    from recurl.simulation.rollout import Simulation, simulate
+    from recurl.simulation.walk import Walk
+    from recurl.solving.api import solve
+    from recurl.solving.evaluate import Evaluation, evaluate
+    from recurl.solving.properness import Analysis, analyse
+    from recurl.solving.question import Question
+    from recurl.solving.solution import Solution
+    from recurl.solving.termination import termination
+    from recurl.verification import verify
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'recurl' has no attribute {name!r}")
+        module = importlib.import_module(_HOMES[name])
+        value = module if name in _MODULES else getattr(module, name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
