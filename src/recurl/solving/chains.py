@@ -209,6 +209,13 @@ def enclose(f: Polynomials, x: Floats, settled: Mask) -> tuple[Floats, Floats]:
     return lower, enclosure.upper(np.ones(f.size))
 
 
+def progress_of(f: Polynomials, x: Floats) -> tuple[Floats, float] | None:
+    """A direction w > f'(x) w >= 0, and half of what is missing at least; None if there is none."""
+    w = _positive(_direction(*f.jacobian(x), x, x, x > 0))
+    room = float((w - f.slope_above(x, w)).min(initial=2.0)) / 2
+    return (w, room) if room > 0 else None
+
+
 def _positive(w: Floats) -> Floats:
     """A direction, 0 where it is not positive and finite."""
     with np.errstate(invalid="ignore"):

@@ -25,6 +25,7 @@ from recurl.policy import Policy
 from recurl.solving.evaluate import evaluate
 from recurl.solving.expectations import expectations
 from recurl.solving.infinite import can_go_on, must_go_on
+from recurl.solving.leaving_certificate import leaving_of_chain
 from recurl.solving.outward import float_above, float_below
 from recurl.solving.properness import StepBounds, chain_bounds
 from recurl.solving.reach import call_worth, reach_rows
@@ -135,6 +136,8 @@ def chain_certificate(model: RMDP, question: Question) -> Certificate:
         endless = can_go_on(model, question, Policy.uniform(model))
         if endless := endless or must_go_on(model, question):
             return endless
+        if question.rewards == "none" and (left := leaving_of_chain(model, question)):
+            return left
         raise CertificateError(f"{model.name}: the expected steps cannot be proved to be finite")
     gain = question.transition_rewards(t)
     reward = expectations(rows_of_model(t)._replace(reward=gain), everywhere=True).reward

@@ -33,8 +33,8 @@ from recurl.model.tables import Floats, Ints, Mask
 from recurl.policy import Policy
 from recurl.solving.chain_equations import Polynomials, action_polynomials
 from recurl.solving.chains import leave_probabilities
-from recurl.solving.ending_certificate import EndingProof, ending_certificate
 from recurl.solving.evaluate import evaluate, mean_at_start
+from recurl.solving.leaving_certificate import LeavingProof, leaving_certificate
 from recurl.solving.linear import solve_nonnegative
 from recurl.solving.outward import Indices, float_above, float_below, sums
 from recurl.solving.question import Question
@@ -89,8 +89,9 @@ def solve_ending(model: RMDP, question: Question) -> Solution:
     lower, upper = float_below(ends[0]), float_above(ends[1])
     certify = None
     if found.progress is not None:
-        proof = EndingProof(found.choice, found.lower, found.upper, found.progress)
-        certify = partial(ending_certificate, model, question, (lower, upper), proof)
+        vectors = (x[:, None] for x in (found.lower, found.upper, found.progress))
+        proof = LeavingProof(found.choice, *vectors)
+        certify = partial(leaving_certificate, model, question, (lower, upper), proof)
     return Solution(
         model,
         question,

@@ -95,12 +95,14 @@ class ValueChecker:
         self.root = list(given.exit_values) or [0.0] * exits
         _well_formed(len(self.root) == exits, "as many exit values as exits")
         self._number_states(self._components())
-        lists = (v.lower, v.upper, v.actions, v.progress)
+        lists = (v.lower, v.upper, v.progress)
         _well_formed(all(len(each) == len(self.vertex) for each in lists), "a number per state")
         ends = (x for x in (given.lower, given.upper) if x is not None)
         finite = all(map(math.isfinite, (*v.lower, *v.upper, *v.progress, *self.root, *ends)))
         _well_formed(finite, "finite numbers")
-        count = [len(self._actions(vertex)) for vertex in self.vertex]
+        places = self.vertex if v.contexts else range(t.n_vertices)
+        _well_formed(len(v.actions) == len(places), "an action per vertex")
+        count = [len(self._actions(vertex)) for vertex in places]
         inside = (0 <= a < max(n, 1) for a, n in zip(v.actions, count, strict=True))
         _well_formed(all(inside), "actions that exist")
 
@@ -109,8 +111,7 @@ class ValueChecker:
         t, contexts = self.tables, self.values.contexts
         self.children: dict[tuple[int, int], int] = {}
         if not contexts:
-            single = self.given.rewards == "none" and all(k == 1 for k in t.n_exits.tolist())
-            _well_formed(single, "contexts, or one exit everywhere and no rewards")
+            _well_formed(self.given.rewards == "none", "contexts, or no rewards")
             return list(range(t.n_components))
         _well_formed(tuple(contexts[0]) == (t.start_component, -1, -1), "the first context")
         for i, (component, parent, box) in enumerate(contexts[1:], 1):
@@ -122,15 +123,28 @@ class ValueChecker:
         return [component for component, _, _ in contexts]
 
     def _number_states(self, components: list[int]) -> None:
-        """Number the vertices of all contexts."""
+        """Number the vertices of all contexts; without contexts, with every exit."""
         start = self.tables.component_start
         self.first: list[int] = []
         self.vertex: list[int] = []
         self.context: list[int] = []
+        self.exits: list[int] = []
         for i, c in enumerate(components):
-            self.first.append(len(self.vertex) - int(start[c]))
-            self.vertex += range(int(start[c]), int(start[c + 1]))
-            self.context += [i] * int(start[c + 1] - start[c])
+            exits = 1 if self.values.contexts else int(self.tables.n_exits[c])
+            self.first.append(len(self.vertex) - int(start[c]) * exits)
+            own = range(int(start[c]), int(start[c + 1]))
+            self.vertex += [vertex for vertex in own for _ in range(exits)]
+            self.context += [i] * (len(own) * exits)
+            self.exits.append(exits)
+
+    def _state(self, context: int, vertex: int, port: int = 0) -> int:
+        """Number of a vertex in a context; without contexts, with an exit of its component."""
+        return self.first[context] + vertex * self.exits[context] + port
+
+    def _port(self, state: int) -> int:
+        """The exit of a state; 0 with contexts."""
+        context = self.context[state]
+        return (state - self.first[context]) % self.exits[context]
 
     def _sign(self, states: set[int]) -> int:
         """1 if nothing that runs can meet is negative, -1 if nothing is positive."""
@@ -160,12 +174,21 @@ class ValueChecker:
         """Whether a state is a call port that is worth a product."""
         return not self.values.contexts and self.tables.vertex_kind[self.vertex[state]] == CALL
 
-    def _ports(self, call: int) -> tuple[int, int]:
-        """Entry called, and first return port."""
+    def _entry(self, call: int) -> int:
+        """The entry that a call port calls."""
         t = self.tables
-        box = int(t.vertex_box[call])
-        entry = t.component_start[t.box_component[box]] + t.vertex_port[call]
-        return int(entry), int(t.box_return[box])
+        component = t.box_component[t.vertex_box[call]]
+        return int(t.component_start[component] + t.vertex_port[call])
+
+    def _factors(self, state: int) -> list[tuple[int, int]]:
+        """A call is worth the sum of these products: leave the callee, then go on from there."""
+        t, call = self.tables, self.vertex[state]
+        box, own, port = int(t.vertex_box[call]), self.context[state], self._port(state)
+        callee, entry, back = int(t.box_component[box]), self._entry(call), int(t.box_return[box])
+        return [
+            (self._state(callee, entry, j), self._state(own, back + j, port))
+            for j in range(self.exits[callee])
+        ]
 
     def _rows(self, state: int, *, every: bool) -> Iterator[_Row]:
         """The successors of a state, by all actions or by the chosen one."""
@@ -173,28 +196,30 @@ class ValueChecker:
         if t.vertex_kind[vertex] == CALL:
             box = int(t.vertex_box[vertex])
             _well_formed((context, box) in self.children, f"a context for box {box} of {context}")
-            yield _Row(
-                1, 0, [(1, self.first[self.children[context, box]] + self._ports(vertex)[0])]
-            )
+            inside = self._state(self.children[context, box], self._entry(vertex))
+            yield _Row(1, 0, [(1, inside)])
         elif t.vertex_kind[vertex] == EXIT:
-            yield self._after_exit(vertex, context)
+            yield self._after_exit(state, vertex, context)
         else:
-            actions = self._actions(vertex)
-            for action in actions if every else [actions[self.values.actions[state]]]:
-                yield self._after_action(action, self.first[context])
+            actions, chosen = self._actions(vertex), state if self.values.contexts else vertex
+            for action in actions if every else [actions[self.values.actions[chosen]]]:
+                yield self._after_action(action, state)
 
-    def _after_exit(self, vertex: int, context: int) -> _Row:
-        """The return port, or the worth of an exit of the start."""
+    def _after_exit(self, state: int, vertex: int, context: int) -> _Row:
+        """The return port, or the worth of an exit of the start; 1 for the exit of the state."""
         port = int(self.tables.vertex_port[vertex])
         if context and self.values.contexts:
             _, parent, box = self.values.contexts[context]
-            back = self.first[parent] + int(self.tables.box_return[box]) + port
+            back = self._state(parent, int(self.tables.box_return[box]) + port)
             return _Row(1, 0, [(1, back)])
-        worth = Fraction(self.sign * self.root[port]) if self.values.contexts else Fraction(1)
+        worth = Fraction(int(port == self._port(state)))
+        if self.values.contexts:
+            worth = Fraction(self.sign * self.root[port])
         return _Row(worth.denominator, worth.numerator, [])
 
-    def _after_action(self, action: int, first: int) -> _Row:
+    def _after_action(self, action: int, state: int) -> _Row:
         t, exact = self.tables, self.model.exact
+        own, port = self.context[state], self._port(state)
         edges = range(int(t.transition_start[action]), int(t.transition_start[action + 1]))
         probs = [exact.prob(i) for i in edges]
         reward = Fraction(int(self.given.rewards == "steps"))
@@ -202,26 +227,37 @@ class ValueChecker:
             reward = sum((p * exact.reward(i) for p, i in zip(probs, edges, strict=True)), reward)
         scale = math.lcm(reward.denominator, *(p.denominator for p in probs))
         pairs = zip((int(p * scale) for p in probs), edges, strict=True)
-        after = [(p, first + int(t.target[i])) for p, i in pairs if p]
+        after = [(p, self._state(own, int(t.target[i]), port)) for p, i in pairs if p]
         return _Row(scale, int(self.sign * reward * scale), after)
+
+    def _starts(self) -> Iterator[tuple[Fraction, int]]:
+        """States in which runs begin, weighted; without contexts, also by the worth of exits."""
+        t, contexts = self.tables, self.values.contexts
+        own = 0 if contexts else t.start_component
+        worth = [Fraction(1)] if contexts else [abs(Fraction(x)) for x in self.root]
+        for e in range(len(t.start_prob)):
+            share, entry = self.model.exact.start(e), int(t.component_start[t.start_component]) + e
+            if share:
+                yield from ((share * x, self._state(own, entry, k)) for k, x in enumerate(worth))
 
     def _reached(self) -> set[int]:
         """States that a run of some policy can come to."""
-        t = self.tables
-        first = self.first[0 if self.values.contexts else t.start_component]
-        first += int(t.component_start[t.start_component])
-        entries = range(len(t.start_prob))
-        found = {first + e for e in entries if self.model.exact.start(e)}
+        found = {state for _, state in self._starts()}
         new = list(found)
         while new:
             state = new.pop()
             if self._multiplies(state):
-                after = set(self._ports(self.vertex[state]))
+                after = {q for factors in self._factors(state) for q in self._needed(*factors)}
             else:
                 after = {q for row in self._rows(state, every=True) for _, q in row.edges}
             new += after - found
             found |= after
         return found
+
+    def _needed(self, inside: int, back: int) -> tuple[int, ...]:
+        """The factors of a product that count: the second one only if the first may be positive."""
+        zero = self.values.lower[inside] == 0 and self.values.upper[inside] == 0
+        return (inside,) if zero else (inside, back)
 
     def _check_rows(self, state: int, name: str) -> None:
         """U >= r + sum p U';  where L > 0: L <= r + sum p L' and g > sum p g' over L' > 0."""
@@ -235,25 +271,19 @@ class ValueChecker:
             self._require(row.scale * self.left[state] > left, name)
 
     def _check_product(self, call: int, name: str) -> None:
-        """The same for a call that is worth the product of entry and return port."""
-        entry, back = self._ports(self.vertex[call])
-        high, low, left = self.high, self.low, self.left
-        self._require(self.unit * high[call] >= high[entry] * high[back], name)
+        """The same for a call that is worth products of entry and return port."""
+        high, low, left, factors = self.high, self.low, self.left, self._factors(call)
+        self._require(self.unit * high[call] >= sum(high[a] * high[b] for a, b in factors), name)
         if low[call]:
-            self._require(self.unit * low[call] <= low[entry] * low[back], name)
-            after = low[entry] * left[back] + low[back] * left[entry]
+            self._require(self.unit * low[call] <= sum(low[a] * low[b] for a, b in factors), name)
+            both = [(a, b) for a, b in factors if low[a] and low[b]]
+            after = sum(low[a] * left[b] + low[b] * left[a] for a, b in both)
             self._require(self.unit * left[call] > after, name)
 
     def _check_claims(self) -> None:
         """The ends that are claimed of the start."""
-        t = self.tables
-        first = self.first[0 if self.values.contexts else t.start_component]
-        first += int(t.component_start[t.start_component])
-        share = [self.model.exact.start(e) for e in range(len(t.start_prob))]
-        worth = Fraction(1) if self.values.contexts else abs(Fraction(self.root[0]))
-        scale = worth / self.unit
-        low = sum((p * self.low[first + e] * scale for e, p in enumerate(share)), Fraction(0))
-        high = sum((p * self.high[first + e] * scale for e, p in enumerate(share)), Fraction(0))
+        low = sum((w * self.low[state] for w, state in self._starts()), Fraction(0)) / self.unit
+        high = sum((w * self.high[state] for w, state in self._starts()), Fraction(0)) / self.unit
         if self.sign < 0:
             low, high = -high, -low
         if self.given.lower is not None:
