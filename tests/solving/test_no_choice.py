@@ -81,11 +81,15 @@ def test_around_the_value_of_the_only_policy(seed: int, objective: str) -> None:
     assert found.upper - found.lower < 1e-8
 
 
-def test_where_runs_may_not_end_only_infinite_totals_are_certified() -> None:
-    model = recurl.zoo.gambler(p=0.6)
+def test_where_runs_may_not_end_infinite_totals_and_exits_are_certified() -> None:
+    model = recurl.zoo.gambler(p="3/5")
     assert recurl.verify(model, chain_certificate(model, Question())).lower == math.inf
+    proved = recurl.verify(model, chain_certificate(model, Question("max", "none", (1.0,))))
+    assert proved.lower is not None
+    assert proved.upper is not None
+    assert Fraction(proved.lower) <= Fraction(2, 3) <= Fraction(proved.upper)
     with pytest.raises(CertificateError, match="cannot be proved to be finite"):
-        chain_certificate(model, Question("max", "none", (1.0,)))
+        chain_certificate(recurl.zoo.gambler(p=0.5), Question("max", "none", (1.0,)))
 
 
 def two_steps(first: str, second: str) -> recurl.RMDP:

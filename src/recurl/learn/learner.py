@@ -249,7 +249,7 @@ class Learner(ABC):
             self._last_end = None
             warnings.warn(
                 f"no episode has ended in the last {ENDLESS_STEPS:,} steps: where a run can go on "
-                "for ever, values without a discount need not settle. Set gamma below 1, cut "
+                "forever, values without a discount need not settle. Set gamma below 1, cut "
                 "episodes by episode_limit (or max_episode_steps of gymnasium.make), or give "
                 "every step a cost",
                 stacklevel=4,
