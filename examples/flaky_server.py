@@ -15,7 +15,7 @@ class ServiceError(Exception):
 
 
 class FlakyServer:
-    """Answers GET /NAME, and fails as often as it is told to.
+    """Answers GET /NAME, and fails as often as `failures` says.
 
     Attributes:
         failures: Failure rate of each service; may be changed at any time.

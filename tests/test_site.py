@@ -29,6 +29,8 @@ HOSTS = {
     "www.stormchecker.org",
 }  # fmt: skip
 """Other hosts that pages link to, each looked at when it was added."""
+MADE = {DOCS / "reference" / "settings.md", DOCS / "reference" / "verbs.md"}
+"""Pages that are written by the build."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 MODULES = ["automaton", "callbacks", "errors", "grammar", "loggers", "schedules", "suite", "zoo"]
 
@@ -149,8 +151,8 @@ def test_links_within_the_repository_lead_somewhere() -> None:
     for page, text in texts().items():
         for link in LINK.findall(text):
             if "://" not in link and not link.startswith(("#", "mailto:")):
-                path = link.partition("#")[0]
-                assert (page.parent / path).exists(), f"{page.name}: {link}"
+                file = (page.parent / link.partition("#")[0]).resolve()
+                assert file.exists() or file in MADE, f"{page.name}: {link}"
 
 
 def test_links_lead_to_hosts_that_were_reviewed() -> None:

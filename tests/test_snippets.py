@@ -158,6 +158,9 @@ def run_page(page: Path, module: ModuleType) -> None:
             run_python(block, module)
         elif block.language == "console":
             run_console(block)
+        else:
+            plain = re.search(r"^(\$ )?(recurl|python) ", block.text, re.MULTILINE)
+            assert plain is None, f"{block.place}: use 'console' for {plain and plain[0]!r}"
 
 
 @pytest.fixture
@@ -220,6 +223,7 @@ def test_blocks_share_one_namespace_and_one_folder(module: ModuleType) -> None:
         ("```console\n$ python -c 'raise SystemExit(3)'\n```", "ended with 3"),
         ("```console\n$ ls\n```", r"write '\$ recurl \.\.\.'"),
         ("```bash\nls\n```", "use 'console'"),
+        ("```\nrecurl check cloud\n```", "use 'console'"),
         ("```python\n1\n", "never closed"),
     ],
 )

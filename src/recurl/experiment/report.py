@@ -55,7 +55,7 @@ MOST_RULES = 30
 
 
 class Shown(NamedTuple):
-    """The run of a study that is told in words and replayed."""
+    """The run of a study that is described in words and replayed."""
 
     study: Study
     record: Record

@@ -305,7 +305,7 @@ def summary_table(studies: Iterable[Study]) -> Any:
 
 
 def run_table(studies: Iterable[Study]) -> Any:
-    """A row for each run: what it was told, and what it came to."""
+    """A row for each run: its settings and its results."""
     return frame([_run(study, record) for study in studies for record in study.records])
 
 

@@ -286,7 +286,7 @@ class Learner(ABC):
     ) -> tuple[Any, Any]:
         """The greedy action at an observation, and the call stack to hand in next time.
 
-        Calls and returns are told by ``info``, as the environment's last step or reset gave it:
+        Calls and returns are read from ``info``, as the environment's last step or reset gave it:
 
             action, state = learner.predict(observation, state, info=info)
 

@@ -139,7 +139,7 @@ def normalise(h: np.ndarray, kind: int) -> float:
     """Round the exit values in the vector, relative to m, which is returned.
 
     The step of rounding is the quantum, doubled until the values span at most ``grain`` steps (if
-    that is not 0): small differences are told apart finely, large ones coarsely. Values that are
+    that is not 0): small differences are resolved finely, large ones coarsely. Values that are
     not shifted may also be a long way from 0; there the step is at least 1/grain² of them.
     """
     vector, numbers, count = floats(h, VECTOR), floats(h, NUMBERS), longs(h, N_EXITS)[kind]

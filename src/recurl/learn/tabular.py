@@ -155,7 +155,7 @@ class RecursiveQLearning(TabularLearner):
         quantum: Step to which normalised exit values are rounded; 0 for not at all.
         grain: Most steps of rounding from the worst exit to the best: where it takes more, the
             step is doubled; 0 for any number.
-        observation: How vertices of a model are told apart: by ``"index"``, or by ``"features"``:
+        observation: How vertices of a model are distinguished: by ``"index"`` or ``"features"``:
             vertices with the same features and actions share their values.
         initial_value: Q-value of pairs never tried; above the true values it is optimistic.
         gamma: Discount: what follows a step counts this much. Below 1, the targets hold

@@ -1,4 +1,4 @@
-"""1-exit models in which dawdling costs, and some policies do not end.
+"""1-exit models in which every step costs something in the long run, and some policies do not end.
 
 A potential h (see `recurl.solving.potential`) shows that policies which take infinitely many steps
 on average pay infinitely much. The least cost is that of a policy that ends, if there is one.

@@ -11,7 +11,7 @@ from recurl.learn.model_based.counts import CALL, END, EXIT, STEP, Counts
 from recurl.model.tables import Floats
 
 _HOPE = 0.05
-"""Share of the distance to the unknown that counts in how finely contexts are told apart."""
+"""Share of the distance to the unknown that counts in how finely contexts are distinguished."""
 
 
 @dataclass(eq=False, slots=True)
