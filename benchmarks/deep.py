@@ -1,11 +1,13 @@
-"""Deep learning on palindrome with the paper's settings: its speed beside stable-baselines3.
+"""Deep learning on palindrome: the speed of presets beside stable-baselines3 and a plain DQN.
 
-    python benchmarks/deep.py
+    python benchmarks/deep.py [--size 5]
     python benchmarks/deep.py cores
 
 The first uses one core and counts processor time: all take turns, and ratios are of the best turns.
-stable-baselines3 takes part if it is installed (`make install-bench`). The second learns with ten
-seeds, one after another and then with a thread per core.
+With the paper's settings the compiled loop, the Gymnasium loop, the DQN of stable-baselines3 and a
+plain loop in the manner of CleanRL make one update per step; `swift` and `parallel` are presets in
+the compiled loop. The two that need PyTorch take part if it is installed (`make install-bench`).
+The second learns with ten seeds, one after another and then with a thread per core.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
 import recurl
 
@@ -25,27 +28,27 @@ PAPER: dict[str, Any] = {"preset": "paper", "evaluate_every": 0, "warm_up": 100}
 TURN, TURNS = 2_000, 4
 
 
-def palindrome_env() -> gym.Env[Any, Any]:
-    return gym.make("recurl/Palindrome-v0", observation="features")
+def palindrome_env(size: int) -> gym.Env[Any, Any]:
+    return gym.make("recurl/Palindrome-v0", size=size, observation="features")
 
 
-def ours(subject: Any, name: str) -> Callable[[int], object]:
+def ours(subject: Any, name: str, settings: dict[str, Any]) -> Callable[[int], object]:
     begin = time.perf_counter(), time.process_time()
-    learner = recurl.DeepRecursiveQLearning(subject, **PAPER)
+    learner = recurl.DeepRecursiveQLearning(subject, **settings)
     learner.learn(1)
     wall, own = time.perf_counter() - begin[0], time.process_time() - begin[1]
     print(f"{name}: compiled in {wall:.1f} s ({own:.1f} s of processor time)")
     return lambda steps: learner.learn(steps)
 
 
-def theirs() -> Callable[[int], object]:
+def theirs(size: int) -> Callable[[int], object]:
     import torch
     from stable_baselines3 import DQN
 
     torch.set_num_threads(1)
     learner = DQN(
         "MlpPolicy",
-        recurl.FlatView(palindrome_env()),
+        recurl.FlatView(palindrome_env(size)),
         learning_rate=0.0005,
         buffer_size=20_000,
         learning_starts=100,
@@ -63,6 +66,56 @@ def theirs() -> Callable[[int], object]:
     return lambda steps: learner.learn(steps, reset_num_timesteps=False)
 
 
+def plain(size: int) -> Callable[[int], object]:
+    """A DQN in a single loop, in the manner of CleanRL: PyTorch, and arrays as the buffer."""
+    import torch
+    from torch.nn import Linear, Sequential, Tanh
+
+    torch.set_num_threads(1)
+    env, draws = recurl.FlatView(palindrome_env(size)), np.random.default_rng(0)
+    seen, _ = env.reset(seed=0)
+    wide, actions = len(seen), int(env.action_space.n)
+
+    def network() -> Any:
+        return Sequential(Linear(wide, 128), Tanh(), Linear(128, 128), Tanh(), Linear(128, actions))
+
+    online, target = network(), network()
+    adam = torch.optim.Adam(online.parameters(), lr=0.0005)
+    looks = np.zeros((2, 20_000, wide), np.float32)
+    numbers = np.zeros((3, 20_000), np.float32)
+    at, now = 0, seen
+
+    def learn() -> None:
+        rows = draws.integers(min(at, 20_000), size=256)
+        here, there = torch.as_tensor(looks[0, rows]), torch.as_tensor(looks[1, rows])
+        action, reward, over = (torch.as_tensor(column[rows]) for column in numbers)
+        with torch.no_grad():
+            goal = reward + (1 - over) * target(there).max(dim=1).values
+        chosen = online(here).gather(1, action.long()[:, None])[:, 0]
+        loss = torch.nn.functional.mse_loss(goal, chosen)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+
+    def run(steps: int) -> None:
+        nonlocal at, now
+        for _ in range(steps):
+            if draws.random() < 0.1:
+                action = int(draws.integers(actions))
+            else:
+                with torch.no_grad():
+                    action = int(online(torch.as_tensor(now, dtype=torch.float32)).argmax())
+            then, reward, terminated, truncated, _ = env.step(action)
+            row, at = at % 20_000, at + 1
+            looks[:, row], numbers[:, row] = (now, then), (action, reward, terminated)
+            now = env.reset()[0] if terminated or truncated else then
+            learn()
+            if at % 500 == 0:
+                target.load_state_dict(online.state_dict())
+
+    return run
+
+
 def rate(run: Callable[[int], object]) -> float:
     """Steps per second of processor time."""
     begin = time.process_time()
@@ -70,22 +123,27 @@ def rate(run: Callable[[int], object]) -> float:
     return TURN / (time.process_time() - begin)
 
 
-def speed() -> None:
+def speed(size: int) -> None:
+    model = recurl.zoo.palindrome(size=size)
+    paper = "compiled loop, paper"
     runs = {
-        "compiled loop": ours(recurl.zoo.palindrome(), "compiled loop"),
-        "Gymnasium loop": ours(palindrome_env(), "Gymnasium loop"),
+        paper: ours(model, paper, PAPER),
+        "Gymnasium loop, paper": ours(palindrome_env(size), "Gymnasium loop", PAPER),
     }
+    for preset in ("swift", "parallel"):
+        name = f"compiled loop, {preset}"
+        runs[name] = ours(model, name, {"preset": preset, "evaluate_every": 0})
     if find_spec("stable_baselines3"):
-        runs["stable-baselines3"] = theirs()
+        runs["stable-baselines3"] = theirs(size)
+    if find_spec("torch"):
+        runs["plain DQN in PyTorch"] = plain(size)
     for run in runs.values():
-        run(1_000)
+        run(1_100)
     rates = dict.fromkeys(runs, 0.0)
     for _ in range(TURNS):
         rates = {name: max(rates[name], rate(run)) for name, run in runs.items()}
-    unit = rates.get("stable-baselines3")
     for name, found in rates.items():
-        ratio = "" if unit is None else f"  {found / unit:.2f}x"
-        print(f"{name:20s} {found:8,.0f} steps/s{ratio}")
+        print(f"{name:24s} {found:8,.0f} steps/s  {found / rates[paper]:.2f}x")
 
 
 def cores(seeds: int = 10, steps: int = 3_000) -> None:
@@ -102,10 +160,12 @@ def cores(seeds: int = 10, steps: int = 3_000) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["speed", "cores"], nargs="?", default="speed")
-    if parser.parse_args().what == "cores":
+    parser.add_argument("--size", type=int, default=3, help="Size of the grid.")
+    given = parser.parse_args()
+    if given.what == "cores":
         return cores()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    return speed()
+    return speed(given.size)
 
 
 if __name__ == "__main__":

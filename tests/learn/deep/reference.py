@@ -48,6 +48,7 @@ class Reference:
         self.length = self.ended = self.cut = self.overflowed = 0
         self.kept = self.left = 0
         self.buffer: list[tuple[Any, ...]] = []
+        self.ends: list[bool] = []
 
     def q(self, layers: Layers, vertex: int, values: np.ndarray) -> np.ndarray:
         scale = self.s.value_scale
@@ -95,11 +96,13 @@ class Reference:
         self.buffer.append(
             (here, values, action, reward, move, other, self.vertex, self.values, box)
         )
+        self.ends.append(over or full or self.length + 1 == s.episode_limit)
         if s.rollout:
             self.learn_rollout()
         elif self.step >= s.warm_up and self.step % s.train_every == 0:
             draws_of_batch = np.asarray(batch_draws(self.agent, jnp.int32(self.step), s.batch))
-            self.learn([self.buffer[i] for i in self.numbers(draws_of_batch)])
+            picked = [self.buffer[i] for i in self.numbers(draws_of_batch)]
+            self.learn(picked, [self.goal(one) for one in picked])
             self.refresh()
         self.length += 1
         long = self.length == s.episode_limit
@@ -160,19 +163,26 @@ class Reference:
         done, size = self.step + 1, self.s.rollout
         if done % size or done < self.s.warm_up:
             return
-        now = self.agent._replace(step=jnp.int32(done))
+        now, steps = self.agent._replace(step=jnp.int32(done)), self.buffer[done - size :]
+        goals = [self.goal(one) for one in steps]
+        for i in range(size - 2, -1, -1):
+            _, _, _, _, move, _, there, values_there, _ = steps[i]
+            if move != EXITS and not self.ends[done - size + i]:
+                q = self.q(self.online, there, values_there)
+                more = goals[i + 1] - q.max()
+                if steps[i + 1][2] == q.argmax() or more > 0:
+                    goals[i] += self.s.trace * self.s.gamma * more
         for rows in np.asarray(rollout_batches(self.s, now, size)):
-            self.learn([self.buffer[done - size + i] for i in rows])
+            self.learn([steps[i] for i in rows], [goals[i] for i in rows])
 
-    def learn(self, picked: list[tuple[Any, ...]]) -> None:
+    def learn(self, picked: list[tuple[Any, ...]], goals: list[float]) -> None:
         s = self.s
-        goals = np.array([self.goal(one) for one in picked])
         assert not isinstance(s.reward_scale, str)
         scale = s.value_scale * s.reward_scale
         x = np.array([np.concatenate([self.rows[o[0]], scale * o[1]]) for o in picked])
         out, inputs = forward(self.online, x)
         actions = np.array([o[2] for o in picked])
-        error = out[np.arange(len(picked)), actions] - s.reward_scale * goals
+        error = out[np.arange(len(picked)), actions] - s.reward_scale * np.array(goals)
         self.loss = float(np.mean(error**2))
         slope = np.zeros_like(out)
         slope[np.arange(len(picked)), actions] = 2 * error / len(picked)

@@ -44,6 +44,7 @@ SMALL: dict[str, Any] = {
                 "buffer": 50,
                 "rollout": 50,
                 "epochs": 2,
+                "trace": 0.7,
                 "target_every": 0,
                 "exploration_repeat": 3,
                 "value_scale": 0.1,

@@ -56,6 +56,7 @@ class DeepLearner(Learner):
         copies: int | None = None,
         rollout: int | None = None,
         epochs: int | None = None,
+        trace: float | None = None,
         batch: int | None = None,
         buffer: int | None = None,
         warm_up: int | None = None,

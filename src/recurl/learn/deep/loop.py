@@ -32,6 +32,8 @@ from recurl.learn.deep.rule import (
     Learned,
     Sums,
     best,
+    clipped,
+    descend,
     exit_values,
     greedy,
     measured,
@@ -40,6 +42,7 @@ from recurl.learn.deep.rule import (
     predict,
     scheduled,
     summed,
+    traced,
     update,
 )
 from recurl.learn.deep.settings import DeepSettings
@@ -318,7 +321,7 @@ def _stored(
     where = (number * program.record.per_step) % size
     buffer = store(program.record, agent.buffer, jnp.where(step.real, where, size), rows)
     last = agent.last
-    if program.plan.n_step > 1:
+    if program.plan.n_step > 1 or program.plan.rollout:
         buffer = link(buffer, jnp.where(step.real, last, -1), where)
         last = jnp.where(step.ends | ~step.real, -1, where)
     total = agent.step + step.real.sum(dtype=jnp.int32)
@@ -383,7 +386,7 @@ def _updated(
 
 def _rollout_learned(program: Program, view: View, agent: Agent, steps: jax.Array) -> Agent:
     """The agent after the updates from a rollout, if the latest steps complete one."""
-    plan, size = program.plan, len(agent.buffer.numbers)
+    plan, shape, size = program.plan, program.shape, len(agent.buffer.numbers)
     rows = _count_rows(agent, program.record)
     full = rows // size > (rows - steps * program.record.per_step) // size
 
@@ -391,9 +394,13 @@ def _rollout_learned(program: Program, view: View, agent: Agent, steps: jax.Arra
         rewards = steps_of(program.record, agent.buffer).reward
         learned = measured(plan, learned, rewards, jnp.ones(size, bool))
         order = rollout_batches(plan, agent, size)
+        batch, then = _batch(program, view, agent, jnp.arange(size))
+        goal = traced(plan, shape, learned, batch, then)
+        goal = clipped(plan, agent.sums, batch, goal)
 
         def one(i: jax.Array, learned: Learned) -> Learned:
-            return _learn(program, view, agent, order[i], agent.step, learned)
+            some = jax.tree.map(lambda x: x[order[i]], batch)
+            return descend(plan, shape, learned, some, goal[order[i]], agent.step)
 
         return jax.lax.fori_loop(0, len(order), one, learned)
 
@@ -414,14 +421,19 @@ def _learn(
     learned: Learned,
 ) -> Learned:
     """One update, from a batch of stored steps."""
-    plan, shape, record = program
+    batch, _ = _batch(program, view, agent, rows)
+    return update(program.plan, program.shape, learned, batch, agent.sums, number)
+
+
+def _batch(program: Program, view: View, agent: Agent, rows: jax.Array) -> tuple[Batch, jax.Array]:
+    """Stored steps as the network sees them, and the rows of the steps that follow them."""
+    plan, record = program.plan, program.record
     steps, discount = chains(record, agent.buffer, rows, plan.n_step, plan.gamma)
-    batch = Batch(
+    return Batch(
         view.observations(steps.here), steps.values, steps.action, steps.reward, steps.move,
         steps.other, view.observations(steps.there), steps.values_there,
         view.mask(steps.there, steps.mask), discount,
-    )  # fmt: skip
-    return update(plan, shape, learned, batch, agent.sums, number)
+    ), steps.next  # fmt: skip
 
 
 def _count_rows(agent: Agent, record: Record) -> jax.Array:

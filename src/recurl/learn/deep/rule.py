@@ -227,8 +227,55 @@ def update(
     """One step of Adam on the mean squared distance to the targets."""
     ahead = _ahead(plan, shape, learned, batch)
     goal = targets(batch.move, batch.reward, ahead, batch.other, batch.discount)
+    return descend(plan, shape, learned, batch, clipped(plan, sums, batch, goal), step)
+
+
+def traced(
+    plan: DeepSettings, shape: Shape, learned: Learned, batch: Batch, then: jax.Array
+) -> jax.Array:
+    """Targets of the steps of a rollout that also learn from the steps after them.
+
+    What a step is followed by is worth ``ahead`` by the network, and ``goal`` by the step that was
+    taken there. The difference counts by `trace`, if that step was greedy or came to more.
+
+    Args:
+        plan: The settings.
+        shape: Sizes of the network.
+        learned: What is learned.
+        batch: The steps.
+        then: Row of the step after each; -1 if there is none.
+    """
+    there = (batch.observations_there, batch.values_there)
+    q = predict(plan, shape, learned, learned.online, *there)
+    ahead = best(q, batch.mask)
+    first = targets(batch.move, batch.reward, ahead, batch.other, batch.discount)
+    follows = (then >= 0) & (batch.move != EXITS)
+    is_greedy = greedy(q, batch.mask) == batch.action[then]
+
+    def back(_: int, goal: jax.Array) -> jax.Array:
+        more = goal[then] - ahead
+        counts = follows & (is_greedy | (more > 0))
+        return first + jnp.where(counts, plan.trace * batch.discount * more, 0.0)
+
+    return jax.lax.fori_loop(0, plan.rollout - 1, back, first)
+
+
+def clipped(plan: DeepSettings, sums: Sums, batch: Batch, goal: jax.Array) -> jax.Array:
+    """Targets within what was attained, if that is asked for."""
     if plan.clip_targets and plan.gamma == 1.0:
-        goal = attainable(sums, batch.values, goal)
+        return attainable(sums, batch.values, goal)
+    return goal
+
+
+def descend(
+    plan: DeepSettings,
+    shape: Shape,
+    learned: Learned,
+    batch: Batch,
+    goal: jax.Array,
+    step: jax.Array,
+) -> Learned:
+    """One step of Adam on the mean squared distance to given targets."""
     size = unit(plan, learned)
 
     def loss(params: Params) -> jax.Array:

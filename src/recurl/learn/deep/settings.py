@@ -42,6 +42,8 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         rollout: Steps of each copy after which the network is updated, from these steps alone:
             they are not kept after that. 0 stores steps in a replay buffer.
         epochs: How often the steps of a rollout are learned from.
+        trace: Weight, in [0, 1], that targets of a rollout give to the step that followed, where
+            it was greedy or came to more than the network hoped for.
         batch: Stored steps that an update learns from.
         buffer: Steps that are stored, without `rollout`.
         warm_up: Steps before the first update.
@@ -85,6 +87,7 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     copies: int = 1
     rollout: int = 0
     epochs: int = 1
+    trace: float = 0.0
     batch: int = 256
     buffer: int = 20_000
     warm_up: int = 1_000
@@ -118,6 +121,7 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         demand(self.copies == 1 or self.rollout > 0, "copies", "1 without rollout", self.copies)
         demand(not (self.refresh and self.rollout), "refresh", "0 with rollout", self.refresh)
         demand(0 < self.gamma <= 1, "gamma", "in (0, 1]", self.gamma)
+        demand(0 <= self.trace <= 1, "trace", "in [0, 1]", self.trace)
         demand(0 <= self.averaging < 1, "averaging", "in [0, 1)", self.averaging)
         demand(all(n >= 1 for n in self.hidden), "hidden", "positive sizes", self.hidden)
         layers = bool(self.hidden) or not self.gated
@@ -164,16 +168,19 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "parallel": {
         "observation": "categories",
+        "activation": "relu",
         "gated": True,
         "normalised": True,
         "reward_scale": "warm_up",
         "value_scale": 0.25,
-        "learning_rate": linear(0.002, 0.00005, 300_000),
-        "exploration": exponential(1.0, half_life=40_000, last=0.15),
+        "learning_rate": linear(0.002, 0.00005, 200_000),
+        "exploration": exponential(1.0, half_life=30_000, last=0.1),
+        "exploration_repeat": 4,
         "averaging": 0.99,
         "copies": 64,
         "rollout": 16,
-        "epochs": 2,
+        "epochs": 4,
+        "trace": 0.8,
         "batch": 64,
         "target_every": 0,
         "clip_targets": True,
