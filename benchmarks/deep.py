@@ -74,7 +74,7 @@ def plain(size: int) -> Callable[[int], object]:
     torch.set_num_threads(1)
     env, draws = recurl.FlatView(palindrome_env(size)), np.random.default_rng(0)
     seen, _ = env.reset(seed=0)
-    wide, actions = len(seen), int(env.action_space.n)
+    wide, actions = len(seen), gym.spaces.flatdim(env.action_space)
 
     def network() -> Any:
         return Sequential(Linear(wide, 128), Tanh(), Linear(128, 128), Tanh(), Linear(128, actions))
