@@ -39,13 +39,15 @@ def server(failure: float) -> RMDP:
 
 model: RMDP = server(0.25)
 solution: Solution = recurl.solve(model)
-policy: Policy = solution.policy
+policy: Policy | None = solution.policy
+assert policy is not None
 value: float = recurl.evaluate(policy).value
 action: str = policy.action_name("S.start")
 mean: float = recurl.simulate(model, policy, episodes=100, seed=1).mean
 learner = recurl.RecursiveQLearning(model, seed=1).learn(1_000)
 learned: float = recurl.evaluate(learner.policy()).value
-assert recurl.verify(model, solution.certificate).lower <= -4 / 3 <= solution.upper
+proved: float | None = recurl.verify(model, solution.certificate).lower
+assert proved is not None and proved <= -4 / 3 <= solution.upper
 """
 """A script of a user, with types."""
 WRONG = USER + "number: int = recurl.solve(model)\n"
@@ -54,7 +56,9 @@ WRONG = USER + "number: int = recurl.solve(model)\n"
 
 def run(*command: str | Path, cwd: Path) -> str:
     """The output of a command that must succeed."""
-    done = subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))} failed:\n{done.stdout}")
     return done.stdout.strip()
 
 
