@@ -88,8 +88,14 @@ def test_where_runs_may_not_end_infinite_totals_and_exits_are_certified() -> Non
     assert proved.lower is not None
     assert proved.upper is not None
     assert Fraction(proved.lower) <= Fraction(2, 3) <= Fraction(proved.upper)
-    with pytest.raises(CertificateError, match="cannot be proved to be finite"):
-        chain_certificate(recurl.zoo.gambler(p=0.5), Question("max", "none", (1.0,)))
+
+
+def test_a_critical_chain_has_a_certificate_that_proves_less() -> None:
+    model = recurl.zoo.gambler(p=0.5)
+    proved = recurl.verify(model, chain_certificate(model, Question("max", "none", (1.0,))))
+    assert proved.lower is not None
+    assert 0.99 < proved.lower < 1
+    assert proved.upper == 1
 
 
 def two_steps(first: str, second: str) -> recurl.RMDP:

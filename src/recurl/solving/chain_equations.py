@@ -144,6 +144,22 @@ class Polynomials(NamedTuple):
         value = (self.weight[one] * y[self.second[one]], self.weight[two] * y[self.first[two]])
         return row, column, np.concatenate(value)
 
+    def of(self, chosen: Indices) -> Polynomials:
+        """One of the sums for each unknown."""
+        unknown = np.full(len(self.terms), -1)
+        unknown[chosen] = np.arange(self.size)
+        kept = unknown[self.row] >= 0
+        return Polynomials(
+            self.size,
+            unknown[self.row[kept]],
+            self.weight[kept],
+            self.low[kept],
+            self.high[kept],
+            first=self.first[kept],
+            second=self.second[kept],
+            terms=self.terms[chosen],
+        )
+
     def relying_on(self, bad: Mask) -> Mask:
         """Unknowns that refer, directly or not, to one of some; these included."""
         if not bad.any():
@@ -152,8 +168,11 @@ class Polynomials(NamedTuple):
         return reaching(row, column, bad)
 
 
-def polynomials(rows: Rows, can: Mask) -> Polynomials:
-    """The equations of the pairs (place, exit) that are possible, in the order of the mask."""
+def polynomials(rows: Rows, can: Mask, *, by_action: bool = False) -> Polynomials:
+    """The equations of the pairs (place, exit) that are possible, in the order of the mask.
+
+    By action, sum ``a K + k`` is that of action a and exit k, for K exits at the most.
+    """
     size, place, taken = int(np.count_nonzero(can)), rows.row_place, rows.prob > 0
     number = np.full(can.shape, -1)
     number[can] = np.arange(size)
@@ -167,7 +186,11 @@ def polynomials(rows: Rows, can: Mask) -> Polynomials:
     call, left_by, back = calls.transition[at], calls.exit[at], calls.back[at]
     none = np.full(len(leave) + len(step), size)
     i = np.concatenate([leave, step, call])
-    row = number[place[i], np.concatenate([rows.landing[leave], along, exits])]
+    left = np.concatenate([rows.landing[leave], along, exits])
+    row, count = number[place[i], left], size
+    if by_action:
+        count = (len(rows.transition_start) - 1) * can.shape[1]
+        row = rows.action_of(i) * can.shape[1] + left
     first = number[rows.landing[np.concatenate([step, call])], np.concatenate([along, left_by])]
     return Polynomials(
         size,
@@ -176,15 +199,14 @@ def polynomials(rows: Rows, can: Mask) -> Polynomials:
         *probability_bounds(rows, i),
         first=np.concatenate([none[: len(leave)], first]),
         second=np.concatenate([none, number[back, exits]]),
-        terms=np.bincount(row, minlength=size),
+        terms=np.bincount(row, minlength=count),
     )
 
 
 def action_polynomials(rows: Rows) -> Polynomials:
     """1-exit rows: for every action the probability to leave, given that of every place."""
     i = np.flatnonzero(rows.prob > 0)
-    count = len(rows.transition_start) - 1
-    action = np.repeat(np.arange(count), np.diff(rows.transition_start))[i]
+    count, action = len(rows.transition_start) - 1, rows.action_of(i)
     return Polynomials(
         rows.size,
         action,

@@ -161,7 +161,7 @@ def newton(f: Polynomials, settled: Mask) -> tuple[Floats, int]:
     x, active = np.where(settled, 1.0, 0.0), ~settled
     iterations = since = 0
     for _ in range(_FIRST_SWEEPS):
-        x = np.where(active, f.value(x), x)
+        x = np.where(active, np.minimum(f.value(x), 1.0), x)
     while since < NEWTON_LIMIT:
         gap = f.value(x) - x
         if not (active & (np.abs(gap) > (f.terms + 4) * 2.3e-16 * x)).any():
@@ -199,8 +199,7 @@ def _direction(
 
 def enclose(f: Polynomials, x: Floats, settled: Mask) -> tuple[Floats, Floats]:
     """Proved bounds of the least solution: close to x, where the proofs of the module succeed."""
-    own = ~settled & (x > 0)
-    w = _positive(_direction(*f.jacobian(x), x, x, own))
+    w = direction_of(f, x, ~settled & (x > 0))
     enclosure = _Enclosure(
         lambda y: np.minimum(f.above(y), 1.0), f.below, f.relying_on, settled, x, w
     )
@@ -209,10 +208,15 @@ def enclose(f: Polynomials, x: Floats, settled: Mask) -> tuple[Floats, Floats]:
     return lower, enclosure.upper(np.ones(f.size))
 
 
+def direction_of(f: Polynomials, x: Floats, own: Mask) -> Floats:
+    """The solution w of w = x + f'(x) w on some unknowns; 0 where it is not positive."""
+    return _positive(_direction(*f.jacobian(x), x, x, own))
+
+
 def progress_of(f: Polynomials, x: Floats) -> tuple[Floats, float] | None:
-    """A direction w > f'(x) w >= 0, and half of what is missing at least; None if there is none."""
-    w = _positive(_direction(*f.jacobian(x), x, x, x > 0))
-    room = float((w - f.slope_above(x, w)).min(initial=2.0)) / 2
+    """A direction w > f'(x) w where x > 0, and half of the least rest; None if there is none."""
+    w = direction_of(f, x, x > 0)
+    room = float((w - f.slope_above(x, w))[x > 0].min(initial=2.0)) / 2
     return (w, room) if room > 0 else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,10 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
         NotProperError: The given one, if nothing is known on either side.
     """
     from recurl.solving.certified.policy_bound import policy_bound
+    from recurl.solving.leaving import solve_leaving
 
+    if (leaving := solve_leaving(model, question)) is not None:
+        return replace(leaving, reason=f"{leaving.reason}; {error}")
     began = time.perf_counter()
     found = policy_bound(model, question)
     rewards, root = _reachable_rewards(model, question), question.root_values(model.tables)

@@ -25,7 +25,7 @@ from recurl.policy import Policy
 from recurl.solving.evaluate import evaluate
 from recurl.solving.expectations import expectations
 from recurl.solving.infinite import can_go_on, must_go_on
-from recurl.solving.leaving_certificate import leaving_of_chain
+from recurl.solving.leaving import leaving_of_chain
 from recurl.solving.outward import float_above, float_below
 from recurl.solving.properness import StepBounds, chain_bounds
 from recurl.solving.reach import call_worth, reach_rows
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from recurl.solving.question import Question
 
 _UNIT, _LEAST = 1.2e-16, 1e-323
+_NARROW = 1e-8
+"""Width up to which an interval is what its certificate proves, even if more is known."""
 
 
 def has_choice(model: RMDP) -> bool:
@@ -69,7 +71,9 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
             proved = certify()
             assert proved.lower is not None
             assert proved.upper is not None
-            low, high, certify = proved.lower, proved.upper, lambda: proved
+            if proved.upper - proved.lower <= max(_NARROW, high - low):
+                low, high = proved.lower, proved.upper
+            certify = lambda: proved  # noqa: E731
     return Solution(
         model,
         question,

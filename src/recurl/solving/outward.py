@@ -39,7 +39,7 @@ def below(total: Floats, terms: Floats | Indices | int) -> Floats:
 
 def float_below(number: Fraction | float) -> float:
     """The greatest float that is not above a number."""
-    return -float_above(-number)
+    return 0.0 - float_above(-number)
 
 
 def float_above(number: Fraction | float) -> float:

@@ -67,6 +67,10 @@ class Rows(NamedTuple):
         begins = self.transition_start[self.action_start]
         return np.repeat(np.arange(self.size, dtype=np.int32), np.diff(begins))
 
+    def action_of(self, transitions: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+        """Actions that transitions belong to."""
+        return np.searchsorted(self.transition_start, transitions, side="right") - 1
+
 
 def rows_of_model(tables: Tables) -> Rows:
     """All actions of all vertices; places are vertices."""

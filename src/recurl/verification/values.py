@@ -259,9 +259,13 @@ class ValueChecker:
         zero = self.values.lower[inside] == 0 and self.values.upper[inside] == 0
         return (inside,) if zero else (inside, back)
 
+    def _bounded(self, state: int) -> bool:
+        """Whether an upper bound has to be proved."""
+        return bool(self.values.contexts) or self.high[state] < self.unit
+
     def _check_rows(self, state: int, name: str) -> None:
         """U >= r + sum p U';  where L > 0: L <= r + sum p L' and g > sum p g' over L' > 0."""
-        for row in self._rows(state, every=self.greatest):
+        for row in self._rows(state, every=self.greatest) if self._bounded(state) else ():
             after = row.reward * self.unit + sum(p * self.high[q] for p, q in row.edges)
             self._require(row.scale * self.high[state] >= after, name)
         for row in self._rows(state, every=not self.greatest) if self.low[state] else ():
@@ -273,7 +277,9 @@ class ValueChecker:
     def _check_product(self, call: int, name: str) -> None:
         """The same for a call that is worth products of entry and return port."""
         high, low, left, factors = self.high, self.low, self.left, self._factors(call)
-        self._require(self.unit * high[call] >= sum(high[a] * high[b] for a, b in factors), name)
+        if self._bounded(call):
+            after = sum(high[a] * high[b] for a, b in factors)
+            self._require(self.unit * high[call] >= after, name)
         if low[call]:
             self._require(self.unit * low[call] <= sum(low[a] * low[b] for a, b in factors), name)
             both = [(a, b) for a, b in factors if low[a] and low[b]]

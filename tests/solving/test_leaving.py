@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from tests.solving.oracle import Chain, random_spec, stackless
+
+import recurl
+from recurl.errors import CertificateError
+from recurl.solving.leaving import solve_leaving
+from recurl.solving.question import Question
+
+
+def exits_of(model: recurl.RMDP) -> list[str]:
+    t = model.tables
+    first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])
+    return [model.local_name(first + k) for k in range(int(t.n_exits[t.start_component]))]
+
+
+def grow_or_leave() -> recurl.RMDP:
+    """Whoever grows leaves by x more often, and may not end."""
+    builder = recurl.Builder("grow or leave").component("A", entries="in", exits=["x", "y"])
+    builder.box("one", "A").box("two", "A")
+    builder.at("in").action("leave").to("x", "1/4").to("y", "3/4")
+    builder.action("grow").to("one", "3/5").to("x", "2/5")
+    for exit in "xy":
+        builder.at(f"one.{exit}").action("next").to("two")
+        builder.at(f"two.{exit}").action("next").to(exit)
+    return builder.build()
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+@pytest.mark.parametrize("seed", [700030, 700046, 700062])
+def test_no_stackless_policy_is_excluded(seed: int, objective: str) -> None:
+    model = random_spec(seed, exits=1 + seed // 2 % 3, actions=2)
+    truths = [Chain(model, choice).truth() for choice in stackless(model, 64)]
+    for k, name in enumerate(exits_of(model)):
+        found = solve_leaving(model, Question.leave_by(model, name, objective))
+        assert found is not None
+        proved = recurl.verify(model, found.certificate)
+        assert (proved.lower, proved.upper) == (found.lower, found.upper)
+        assert found.policy is not None
+        attained = recurl.evaluate(found.policy).exit_intervals[name]
+        worth = [float(truth.exits[k]) for truth in truths]
+        if objective == "max":
+            assert max(worth) <= found.upper + 1e-12
+            assert found.lower <= attained[1]
+        else:
+            assert min(worth) >= found.lower - 1e-12
+            assert attained[0] <= found.upper
+
+
+def test_an_end_that_one_policy_attains_is_exact() -> None:
+    model = grow_or_leave()
+    most = recurl.solve(model, of="exit:y")
+    assert most.lower == pytest.approx(0.75, abs=1e-12)
+    assert most.upper <= 1
+    assert "every exit has the best actions for itself" in most.reason
+    least = recurl.solve(model, of="exit:y", objective="min")
+    assert (least.lower, least.upper) == (0.0, 0.0)
+    assert least.policy is not None
+    assert least.policy.action_name("A.in") == "grow"
+
+
+def test_a_policy_must_be_the_one_that_attains_the_end() -> None:
+    model = grow_or_leave()
+    own = recurl.solve(model, of="exit:y").certificate
+    assert own.values is not None
+    pairs = zip(names(model), own.values.actions, strict=True)
+    others = [1 - a if name == "A.in" else a for name, a in pairs]
+    values = msgspec.structs.replace(own.values, actions=others)
+    with pytest.raises(CertificateError, match="not proved"):
+        recurl.verify(model, msgspec.structs.replace(own, values=values))
+
+
+def names(model: recurl.RMDP) -> list[str]:
+    return [model.vertex_name(v) for v in range(model.tables.n_vertices)]
+
+
+def test_worths_of_both_signs_are_left_to_others() -> None:
+    model = grow_or_leave()
+    assert solve_leaving(model, Question("max", "none", (1.0, -1.0))) is None
+    assert solve_leaving(model, Question("max", "model", (1.0, 0.0))) is None
+    below = solve_leaving(model, Question("min", "none", (-1.0, -2.0)))
+    assert below is not None
+    assert recurl.verify(model, below.certificate).lower == below.lower < -1.7
