@@ -1,13 +1,14 @@
 """The results of default settings: ten seeds each, no tuning, in environments that others wrote.
 
-    python benchmarks/defaults.py [--seeds N] [--stop] [WORDS ...]
+    python benchmarks/defaults.py [--seeds N] [--stop] [--tested N] [WORDS ...]
 
 With WORDS, only the rows whose name contains one of them. Each row names the learner, the
 environment, the steps of training, and what is asked of the kept policy's mean return over test
-episodes: how many of the seeds reach it is counted. Deep learners are tested every 5,000 steps; the
-policy of the best test is the one that is kept, and it plays other episodes in the end. By --stop
-their runs end with the first test that reaches what is asked. Where stable-baselines3 is installed,
-its DQN is trained beside ours, with its own defaults and the same tests.
+episodes: how many of the seeds reach it is counted. Deep learners are tested every 5,000 steps by
+100 episodes, or as many as --tested says; the policy of the best test is the one that is kept, and
+it plays other episodes in the end. By --stop their runs end with the first test that reaches what
+is asked. Where stable-baselines3 is installed, its DQN is trained beside ours, with its own
+defaults and the same tests. The result of each seed is printed to standard error when it is known.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import copy
 import importlib.util
 import math
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -56,20 +58,30 @@ ROWS = [
 ]
 """The table; add rows for other learners here."""
 
-EVERY, EPISODES = 5_000, 100
-"""Steps between tests of deep learners, and their episodes."""
-
-Reached = Callable[[Row, int, bool], float]
-"""Mean return of the policy that a run keeps, given the row, the seed and whether it may stop."""
+EVERY = 5_000
+"""Steps between tests of deep learners."""
 
 
-def ours(row: Row, seed: int, stop: bool) -> float:
+class Tests(NamedTuple):
+    """Episodes of a test, and whether a run ends with the first that reaches what is asked."""
+
+    episodes: int
+    stop: bool
+
+
+Reached = Callable[[Row, int, Tests], float]
+"""Mean return of the policy that a run keeps, given the row, the seed and how it is tested."""
+
+
+def ours(row: Row, seed: int, tests: Tests) -> float:
     """The same for a learner of this library."""
     if row.learner is not recurl.DQN:
         learner = row.learner(gym.make(row.env), seed=seed).learn(row.steps)
         return float(learner.test(row.episodes).mean)
-    learner = recurl.DQN(gym.make(row.env), seed=seed, evaluate_every=EVERY)
-    callback = recurl.callbacks.StopAtReward(row.asked) if stop else None
+    learner = recurl.DQN(
+        gym.make(row.env), seed=seed, evaluate_every=EVERY, evaluate_episodes=tests.episodes
+    )
+    callback = recurl.callbacks.StopAtReward(row.asked) if tests.stop else None
     best = learner.learn(row.steps, callback).best
     assert best is not None
     kept = best.learner
@@ -77,7 +89,7 @@ def ours(row: Row, seed: int, stop: bool) -> float:
     return float(returns.mean())
 
 
-def theirs(row: Row, seed: int, stop: bool) -> float:
+def theirs(row: Row, seed: int, tests: Tests) -> float:
     """The same for the DQN of stable-baselines3, with the best of its tests kept."""
     from stable_baselines3 import DQN
     from stable_baselines3.common.evaluation import evaluate_policy
@@ -87,19 +99,21 @@ def theirs(row: Row, seed: int, stop: bool) -> float:
     env.reset(seed=seed)
     for _ in range(row.steps // EVERY):
         model.learn(EVERY, reset_num_timesteps=False)
-        mean, _ = evaluate_policy(model, env, EPISODES, warn=False)
+        mean, _ = evaluate_policy(model, env, tests.episodes, warn=False)
         if mean > best:
             best, kept = mean, copy.deepcopy(model.policy.state_dict())
-        if stop and best >= row.asked:
+        if tests.stop and best >= row.asked:
             break
     model.policy.load_state_dict(kept)
     return float(evaluate_policy(model, env, row.episodes, warn=False)[0])
 
 
-def show(row: Row, name: str, seeds: int, reached: Reached, stop: bool) -> None:
+def show(row: Row, name: str, seeds: int, reached: Reached, tests: Tests) -> None:
     """Run a row and print it."""
-    began = time.process_time()
-    found = np.array([reached(row, seed, stop) for seed in range(seeds)])
+    began, found = time.process_time(), np.empty(seeds)
+    for seed in range(seeds):
+        found[seed] = reached(row, seed, tests)
+        print(f"{name}, seed {seed}: {found[seed]:.3f}", file=sys.stderr, flush=True)
     hits = int((found >= row.asked).sum())
     print(
         f"{name:32} {row.steps:>8,} {row.asked:>8g} {hits:>3} of {seeds:<2} "
@@ -114,17 +128,19 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--stop", action="store_true")
+    parser.add_argument("--tested", type=int, default=100)
     parser.add_argument("words", nargs="*")
     given = parser.parse_args()
+    tests = Tests(given.tested, given.stop)
     print(
         f"{'':32} {'steps':>8} {'asked':>8} {'reached':>9} {'least':>8} {'median':>8} {'most':>8}"
     )
     for row in ROWS:
         name = f"{row.learner.__name__} on {row.env}"
         if not given.words or any(word in name for word in given.words):
-            show(row, name, given.seeds, ours, given.stop)
+            show(row, name, given.seeds, ours, tests)
             if row.learner is recurl.DQN and importlib.util.find_spec("stable_baselines3"):
-                show(row, f"SB3's DQN on {row.env}", given.seeds, theirs, given.stop)
+                show(row, f"SB3's DQN on {row.env}", given.seeds, theirs, tests)
 
 
 if __name__ == "__main__":

@@ -56,13 +56,16 @@ def make(kind: str, loop: str) -> Learner:
 
 @contextmanager
 def alarm(seconds: float) -> Iterator[None]:
-    """Press Ctrl-C after some time, wherever the block is then."""
+    """Press Ctrl-C after some time, wherever the block is then.
+
+    Python drops an interrupt that comes while it collects garbage: it is pressed again then.
+    """
 
     def press(*_: object) -> None:
         signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGALRM, press)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 5.0)
     try:
         yield
     finally:

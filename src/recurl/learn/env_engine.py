@@ -55,7 +55,7 @@ class EnvEngine(StoreEngine):
         env: The environment; its actions are `Discrete`.
         settings: The settings of the learner.
         flat: Take calls and returns for ordinary steps.
-        evaluation_env: A second environment for tests; made from ``env.spec`` if it is None.
+        evaluation_env: A second environment for tests; made like the first if it is None.
         random: State of the random generator; a fresh stream of the seed if it is None.
     """
 
@@ -116,7 +116,7 @@ class EnvEngine(StoreEngine):
 
     def _advance(self, steps: int) -> None:
         step, limit = self.env.step, self.settings.episode_limit or -1
-        visit = self.numbering.visit
+        visit, calls = self.numbering.visit, self._calls
         for _ in range(steps):
             if self._pending is None:
                 self._begin()
@@ -140,7 +140,7 @@ class EnvEngine(StoreEngine):
             if event is None:
                 self._act(vertex, STEP + cut, 0, reward)
             elif event == "call":
-                self._calls.append(called := self._box(info))
+                calls.append(called := self._box(info))
                 self._act(vertex, CALLS + cut, called[0], reward)
             elif event == "return":
                 self._act(vertex, EXITS + cut, self._returned(info, vertex, observation), reward)

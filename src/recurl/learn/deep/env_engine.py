@@ -202,7 +202,7 @@ class DeepEnvEngine(DeepEngine):
         env: An environment, or a vector environment, whose actions are `Discrete`.
         settings: The settings of the learner.
         flat: Take calls and returns for ordinary steps.
-        evaluation_env: A second environment for tests; made from ``env.spec`` if it is None.
+        evaluation_env: A second environment for tests; made like the first if it is None.
     """
 
     def __init__(

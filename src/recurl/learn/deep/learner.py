@@ -165,7 +165,8 @@ class DeepRecursiveQLearning(DeepLearner):
         preset: Named settings that the others override: ``"swift"``, ``"paper"`` for those of the
             published experiments, or ``"parallel"``, which steps many copies of a model at once and
             has no replay buffer: many times as many steps per second, each worth less.
-        evaluation_env: Environment for tests, where it cannot be made from ``env.spec``.
+        evaluation_env: Environment for tests, where one can neither be made from ``env.spec`` nor
+            copied.
 
     All other arguments are settings, described by `DeepSettings`; the defaults in the signature are
     those of ``"swift"``.

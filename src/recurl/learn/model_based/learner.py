@@ -54,7 +54,8 @@ class ModelBasedRecursiveLearning(Learner):
         evaluate_every: Steps between tests of the kept policy, into ``curve``; 0 for never.
         evaluate_episodes: Episodes of a test.
         evaluate_limit: Steps after which a test episode is cut; `episode_limit` if not given.
-        evaluation_env: Environment for tests, where it cannot be made from ``env.spec``.
+        evaluation_env: Environment for tests, where one can neither be made from ``env.spec`` nor
+            copied.
 
     Example:
         >>> import recurl
