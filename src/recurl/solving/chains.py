@@ -41,6 +41,7 @@ from recurl.solving.rows import Rows
 NEWTON_LIMIT = 60
 """Iterations after which a chain is taken to be critical: there Newton only halves the error."""
 _DELTAS: Floats = np.ldexp(1.0, np.arange(-51, -5, 2))
+_ROUGH, _LONG = 1e-7, 1e9
 _FIRST_SWEEPS, _SWEEPS = 24, 100
 
 
@@ -135,7 +136,7 @@ def _surely_ends(rows: Rows, can: Mask, hoped: Mask, *, hopeful: bool) -> Mask:
     own = hoped & ~chain.leading_to(~hoped)
     if not own.any() or not (hopeful or _shrinks(chain)):
         return np.zeros(rows.size, np.bool_)
-    _, enclosure = _Sums(chain, own.astype(np.float64), 0.0 * ones[:, 0]).candidate(own, 1e-7)
+    _, enclosure = _Sums(chain, own.astype(np.float64), 0.0 * ones[:, 0]).candidate(own, _ROUGH)
     return own & np.isfinite(enclosure.upper(np.where(own, np.inf, 0.0)))
 
 
@@ -355,14 +356,20 @@ class _Sums(NamedTuple):
         return np.maximum(least, 0.0)
 
     def candidate(self, own: Mask, precision: float) -> tuple[Floats, _Enclosure]:
-        """A solution in floats on some places, and what may enclose the exact one."""
+        """A solution in floats on some places, and what may enclose the exact one.
+
+        If only a rough enclosure is asked for and b > 0, then A x = x - b < x makes x a direction,
+        unless it is so large that b drowns in rounding.
+        """
         row, column, value = self.chain.matrix()
         ones = np.ones(len(own))
-        x = _positive(_direction(row, column, value, ones, self.b, own, precision))
-        w = _positive(_direction(row, column, value, x, x, own & (x > 0)))
+        x = w = _positive(_direction(row, column, value, ones, self.b, own, precision))
+        deltas = _DELTAS[-1:]
+        if precision < _ROUGH or x.max(initial=0.0) > _LONG or not (self.b[own] > 0).all():
+            w = _positive(_direction(row, column, value, x, x, own & (x > 0)))
+            deltas = _DELTAS[precision <= _DELTAS]
 
         def relying_on(bad: Mask) -> Mask:
             return reaching(row, column, bad) if bad.any() else bad
 
-        deltas = _DELTAS[precision <= _DELTAS]
         return x, _Enclosure(self.above, self.below, relying_on, ~own, x, w, deltas)
