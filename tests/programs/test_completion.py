@@ -68,7 +68,16 @@ def test_other_questions_can_be_asked() -> None:
     completion = program.solve(of="steps", objective="min")
     assert completion.solution is not None
     assert completion.solution.value == pytest.approx(1)
+    assert completion.value == pytest.approx(1)
     assert completion.source().endswith("def retry():\n    reward(-2)\n")
+
+
+def test_the_value_is_that_of_the_exit_that_was_asked_for() -> None:
+    program, arguments, _ = VALUES["disjunction"]
+    completion = program.solve(*arguments, of="exit:True")
+    assert completion.solution is not None
+    assert completion.value == pytest.approx(completion.solution.value, abs=1e-6)
+    assert 0 <= completion.value <= 1
 
 
 def test_words() -> None:

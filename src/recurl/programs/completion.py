@@ -97,8 +97,15 @@ class Completion:
 
     @property
     def value(self) -> float:
-        """Expected total reward of the completed program."""
-        return self.evaluation.value
+        """Expected total of the completed program: its reward, or what `solve` was asked for."""
+        found = self.evaluation
+        question = None if self.solution is None else self.solution.question
+        if question is not None and question.rewards == "steps":
+            return found.steps
+        if question is not None and question.rewards == "none":
+            chances = found.exit_probabilities.values()
+            return sum(w * p for w, p in zip(question.exit_values, chances, strict=True))
+        return found.value
 
     @cached_property
     def _printed(self) -> Printed:
@@ -158,7 +165,6 @@ def complete(unfolded: Unfolded, solution: Solution, arguments: Values = ()) -> 
     Raises:
         NotProperError: The optimum is not finite, or not known to be.
     """
-    from recurl.programs.completion import simplified
     from recurl.solving.question import Question
 
     policy = solution.policy
