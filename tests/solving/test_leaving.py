@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 from tests.solving.oracle import Chain, random_spec, stackless
+from tests.solving.references import stop_or_bet
 
 import recurl
 from recurl.errors import CertificateError
-from recurl.solving.leaving import solve_leaving
+from recurl.solving.leaving import may_not_end, solve_leaving
 from recurl.solving.question import Question
 
 
@@ -83,3 +86,35 @@ def test_worths_of_both_signs_are_left_to_others() -> None:
     below = solve_leaving(model, Question("min", "none", (-1.0, -2.0)))
     assert below is not None
     assert recurl.verify(model, below.certificate).lower == below.lower < -1.7
+
+
+class TestRunsThatMayNotEnd:
+    def test_every_policy_takes_infinitely_many_steps(self) -> None:
+        model = recurl.zoo.gambler(p=0.6)
+        certificate = may_not_end(model, Question("min", "steps"), math.inf)
+        assert certificate is not None
+        verdict = recurl.verify(model, certificate)
+        assert verdict.lower == verdict.upper == math.inf
+        assert verdict.theorems == ("may not end",)
+
+    def test_one_policy_is_enough_for_the_greatest_number(self) -> None:
+        model = stop_or_bet()
+        most = may_not_end(model, Question("max", "steps"), math.inf)
+        assert most is not None
+        assert recurl.verify(model, most).upper == math.inf
+        assert may_not_end(model, Question("min", "steps"), math.inf) is None
+        with pytest.raises(CertificateError, match="not proved"):
+            recurl.verify(model, msgspec.structs.replace(most, objective="min"))
+
+    def test_another_sign_or_question_is_refused(self) -> None:
+        model = recurl.zoo.gambler(p=0.6)
+        certificate = may_not_end(model, Question("min", "steps"), math.inf)
+        assert certificate is not None
+        for changes in ({"infinite": "-inf"}, {"rewards": "none"}, {"infinite": "nan"}):
+            with pytest.raises(CertificateError):
+                recurl.verify(model, msgspec.structs.replace(certificate, **changes))
+
+    def test_runs_that_end_have_none(self) -> None:
+        for p in (0.5, 0.4):
+            model = recurl.zoo.gambler(p=p)
+            assert may_not_end(model, Question("max", "steps"), math.inf) is None

@@ -14,6 +14,7 @@ from recurl.errors import CertificateError, NotProperError
 from recurl.solving.evaluate import evaluate
 from recurl.solving.infinite import can_go_on, must_go_on
 from recurl.solving.least_cost import least_cost
+from recurl.solving.leaving import may_not_end, solve_leaving
 from recurl.solving.potential import potential
 from recurl.solving.solution import Solution
 from recurl.solving.termination import termination
@@ -63,7 +64,6 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
         NotProperError: The given one, if nothing is known on either side.
     """
     from recurl.solving.certified.policy_bound import policy_bound
-    from recurl.solving.leaving import solve_leaving
 
     if (leaving := solve_leaving(model, question)) is not None:
         return replace(leaving, reason=f"{leaving.reason}; {error}")
@@ -116,6 +116,7 @@ def _certify_infinite(
     else:
         assert analysis.witness is not None
         found = can_go_on(model, question, analysis.witness)
+    found = found or may_not_end(model, question, value * question.sign)
     if found is None:
         raise CertificateError(f"{model.name}: no certificate was found for the infinite optimum")
     return found

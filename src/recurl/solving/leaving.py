@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from recurl.model.tables import Floats, Ints, Mask
 from recurl.policy import Policy
@@ -81,6 +82,30 @@ def leaving_of_chain(model: RMDP, question: Question) -> Certificate | None:
     """The certificate of a model with one action everywhere, where runs need not end."""
     found = solve_leaving(model, question)
     return None if found is None else found.certificate
+
+
+def may_not_end(model: RMDP, question: Question, total: float) -> Certificate | None:
+    """The certificate of an infinite total: every step counts, and runs may not end.
+
+    Example:
+        >>> import recurl
+        >>> model = recurl.zoo.gambler(p=0.6)
+        >>> found = may_not_end(model, recurl.Question("min", "steps"), float("inf"))
+        >>> recurl.verify(model, found).lower
+        inf
+    """
+    t = model.tables
+    gain = question.sign * question.transition_rewards(t) * np.sign(total)
+    met = model.reach.reachable[t.action_vertex[rows_of_model(t).action_of(np.arange(len(gain)))]]
+    if question.rewards == "none" or not (gain[met & (t.prob > 0)] > 0).all():
+        return None
+    search = _Search.of(model, np.ones(t.n_exits[t.start_component]))
+    proof = search.proof(greatest=(question.objective == "max") != (total > 0))
+    if proof is None or float(search.start @ proof.upper[search.can]) >= 1 - 1e-12:
+        return None
+    zero = np.zeros_like(proof.lower)
+    found = leaving_certificate(model, question, (None, None), proof._replace(lower=zero))
+    return structs.replace(found, infinite="inf" if total > 0 else "-inf")
 
 
 class _Search(NamedTuple):

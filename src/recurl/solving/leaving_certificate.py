@@ -37,7 +37,10 @@ class LeavingProof(NamedTuple):
 
 
 def leaving_certificate(
-    model: RMDP, question: Question, interval: tuple[float, float], proof: LeavingProof
+    model: RMDP,
+    question: Question,
+    interval: tuple[float, float] | tuple[None, None],
+    proof: LeavingProof,
 ) -> Certificate:
     """The certificate of an interval: exits are worth 1 for themselves, calls are products."""
     low, high, left = _with_ports(model, proof)

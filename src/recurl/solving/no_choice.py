@@ -25,7 +25,7 @@ from recurl.policy import Policy
 from recurl.solving.evaluate import evaluate
 from recurl.solving.expectations import expectations
 from recurl.solving.infinite import can_go_on, must_go_on
-from recurl.solving.leaving import leaving_of_chain
+from recurl.solving.leaving import leaving_of_chain, may_not_end
 from recurl.solving.outward import float_above, float_below
 from recurl.solving.properness import StepBounds, chain_bounds
 from recurl.solving.reach import call_worth, reach_rows
@@ -140,8 +140,9 @@ def chain_certificate(model: RMDP, question: Question) -> Certificate:
         endless = can_go_on(model, question, Policy.uniform(model))
         if endless := endless or must_go_on(model, question):
             return endless
-        if question.rewards == "none" and (left := leaving_of_chain(model, question)):
-            return left
+        found = leaving_of_chain(model, question) or _endless(model, question)
+        if found is not None:
+            return found
         raise CertificateError(f"{model.name}: the expected steps cannot be proved to be finite")
     gain = question.transition_rewards(t)
     reward = expectations(rows_of_model(t)._replace(reward=gain), everywhere=True).reward
@@ -170,6 +171,12 @@ def chain_certificate(model: RMDP, question: Question) -> Certificate:
         start_pieces=start,
         reach=reach_rows(t, proved.reach),
     )
+
+
+def _endless(model: RMDP, question: Question) -> Certificate | None:
+    """The certificate of an infinite total of either sign."""
+    found = (may_not_end(model, question, total) for total in (math.inf, -math.inf))
+    return next((each for each in found if each is not None), None)
 
 
 def _blocks(t: Tables) -> list[tuple[int, slice]]:

@@ -54,17 +54,13 @@ class ValueChecker:
         self._check_form()
         self._check_values()
         given, t = self.given, self.tables
+        ends, theorem = (given.lower, given.upper), "values"
+        if given.infinite is not None:
+            ends, theorem = (float(given.infinite),) * 2, "may not end"
         first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])
         worth = {self.model.local_name(first + k): x for k, x in enumerate(self.root) if x}
         return Verdict(
-            given.lower,
-            given.upper,
-            math.inf,
-            self.checked,
-            given.objective,
-            given.rewards,
-            worth,
-            ("values",),
+            *ends, math.inf, self.checked, given.objective, given.rewards, worth, (theorem,)
         )
 
     def _check_values(self) -> None:
@@ -73,6 +69,8 @@ class ValueChecker:
         states = self._reached()
         self.sign = self._sign(states)
         self.greatest = (self.given.objective == "max") == (self.sign > 0)
+        if self.given.infinite is not None:
+            self.greatest = not self.greatest  # an upper bound of the probability to end
         v = self.values
         places = (x.as_integer_ratio()[1] for x in (*v.lower, *v.upper, *v.progress))
         self.unit = max(places, default=1)
@@ -91,6 +89,8 @@ class ValueChecker:
         _well_formed(given.model == self.model.fingerprint, f"it is not for {self.model.name}")
         known = given.objective in ("max", "min") and given.rewards in ("model", "steps", "none")
         _well_formed(known, f"unknown question {given.objective!r} of {given.rewards!r}")
+        claims = given.infinite in ("inf", "-inf") and not v.contexts and given.rewards != "none"
+        _well_formed(given.infinite is None or claims, "an infinite total, and no contexts")
         exits = int(t.n_exits[t.start_component])
         self.root = list(given.exit_values) or [0.0] * exits
         _well_formed(len(self.root) == exits, "as many exit values as exits")
@@ -111,7 +111,8 @@ class ValueChecker:
         t, contexts = self.tables, self.values.contexts
         self.children: dict[tuple[int, int], int] = {}
         if not contexts:
-            _well_formed(self.given.rewards == "none", "contexts, or no rewards")
+            only_leaving = self.given.rewards == "none" or self.given.infinite is not None
+            _well_formed(only_leaving, "contexts, or no rewards")
             return list(range(t.n_components))
         _well_formed(tuple(contexts[0]) == (t.start_component, -1, -1), "the first context")
         for i, (component, parent, box) in enumerate(contexts[1:], 1):
@@ -147,8 +148,11 @@ class ValueChecker:
         return (state - self.first[context]) % self.exits[context]
 
     def _sign(self, states: set[int]) -> int:
-        """1 if nothing that runs can meet is negative, -1 if nothing is positive."""
-        paid = [Fraction(x) for x in self.root]
+        """1 if nothing that runs can meet is negative, -1 if nothing is positive.
+
+        For an infinite total, every step must pay something of its sign.
+        """
+        paid = [Fraction(x) for x in self.root] if self.given.infinite is None else []
         if self.given.rewards == "steps":
             paid.append(Fraction(1))
         elif self.given.rewards == "model":
@@ -156,6 +160,10 @@ class ValueChecker:
             for action in (a for v in {self.vertex[s] for s in states} for a in self._actions(v)):
                 edges = range(int(t.transition_start[action]), int(t.transition_start[action + 1]))
                 paid += [exact.reward(i) for i in edges if exact.prob(i)]
+        if self.given.infinite is not None:
+            sign = 1 if self.given.infinite == "inf" else -1
+            _well_formed(min((sign * x for x in paid), default=1) > 0, "steps that all pay")
+            return sign
         if min(paid) >= 0:
             return 1
         _well_formed(max(paid) <= 0, "totals of one sign")
@@ -222,8 +230,8 @@ class ValueChecker:
         own, port = self.context[state], self._port(state)
         edges = range(int(t.transition_start[action]), int(t.transition_start[action + 1]))
         probs = [exact.prob(i) for i in edges]
-        reward = Fraction(int(self.given.rewards == "steps"))
-        if self.given.rewards == "model":
+        reward = Fraction(int(self.given.rewards == "steps" and bool(self.values.contexts)))
+        if self.given.rewards == "model" and self.values.contexts:
             reward = sum((p * exact.reward(i) for p, i in zip(probs, edges, strict=True)), reward)
         scale = math.lcm(reward.denominator, *(p.denominator for p in probs))
         pairs = zip((int(p * scale) for p in probs), edges, strict=True)
@@ -235,6 +243,8 @@ class ValueChecker:
         t, contexts = self.tables, self.values.contexts
         own = 0 if contexts else t.start_component
         worth = [Fraction(1)] if contexts else [abs(Fraction(x)) for x in self.root]
+        if self.given.infinite is not None:
+            worth = [Fraction(1)] * len(self.root)
         for e in range(len(t.start_prob)):
             share, entry = self.model.exact.start(e), int(t.component_start[t.start_component]) + e
             if share:
@@ -290,6 +300,9 @@ class ValueChecker:
         """The ends that are claimed of the start."""
         low = sum((w * self.low[state] for w, state in self._starts()), Fraction(0)) / self.unit
         high = sum((w * self.high[state] for w, state in self._starts()), Fraction(0)) / self.unit
+        if self.given.infinite is not None:
+            self._require(high < 1, "the start: that runs may not end")
+            return
         if self.sign < 0:
             low, high = -high, -low
         if self.given.lower is not None:
