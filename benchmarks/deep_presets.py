@@ -28,6 +28,7 @@ FIRST, EVERY, CONTEXTS = 10_000, 1_000, 200
 VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {"preset": "paper"},
     "swift": {"preset": "swift"},
+    "parallel": {"preset": "parallel"},
     "no call refreshed": {"preset": "swift", "refresh": 0},
     "no gate": {"preset": "swift", "gated": False},
     "features as they are": {"preset": "swift", "observation": "features"},

@@ -1,6 +1,6 @@
 """Deep Recursive Q-learning in models too large to be toys, beside their certified optimum.
 
-    python benchmarks/deep_scale.py [palindrome-5 | palindrome-7 | spelunking-8 ...] [--seed 0]
+    python benchmarks/deep_scale.py [palindrome-5 | parallel-5 | spelunking-8 ...] [--seed 0]
 
 At regular intervals the greedy policy is made a table and evaluated exactly. Seconds are processor
 time of learning alone, compiling included.
@@ -21,7 +21,7 @@ LEVELS = (CAVE + "ooxoooxo", CAVE + "rxxoooxo")
 
 
 class Case(NamedTuple):
-    """A model, settings beside those of `swift`, how long to learn, and how finely to solve it."""
+    """A model, settings, how long to learn, and how finely to solve the model."""
 
     model: Callable[[], recurl.RMDP]
     settings: dict[str, Any]
@@ -38,13 +38,42 @@ def _longer(steps: int) -> dict[str, Any]:
     }
 
 
+def _wide(size: int, steps: int) -> Case:
+    """Palindrome with many copies, and exploration that crosses the grid."""
+    settings = {
+        "preset": "parallel",
+        "exploration": exponential(1.0, half_life=steps // 10, last=0.1),
+        "exploration_repeat": size + 1,
+        "learning_rate": linear(0.002, 0.00005, steps),
+    }
+    return Case(lambda: recurl.zoo.palindrome(size=size), settings, steps, 1e-3)
+
+
+def _spelunking() -> recurl.RMDP:
+    return recurl.zoo.spelunking(0.5, -2, -5, levels=LEVELS)
+
+
 CASES = {
+    "parallel-5": _wide(5, 800_000),
+    "parallel-7": _wide(7, 2_000_000),
+    "parallel-8": Case(
+        _spelunking,
+        {
+            "preset": "parallel",
+            "exploration": linear(0.5, 0.1, 400_000),
+            "learning_rate": linear(0.002, 0.00005, 1_500_000),
+            "episode_limit": 200,
+            "trace": 0.0,
+        },
+        1_500_000,
+        1e-3,
+    ),
     "palindrome-5": Case(
         lambda: recurl.zoo.palindrome(size=5), _longer(1_000_000), 1_000_000, 1e-3
     ),
     "palindrome-7": Case(lambda: recurl.zoo.palindrome(size=7), _longer(600_000), 600_000, 1e-3),
     "spelunking-8": Case(
-        lambda: recurl.zoo.spelunking(0.5, -2, -5, levels=LEVELS),
+        _spelunking,
         {
             "exploration": linear(0.5, 0.1, 300_000),
             "learning_rate": linear(0.001, 0.00005, 1_200_000),
@@ -66,9 +95,7 @@ def show(name: str, seed: int) -> None:
     best = recurl.solve(model, epsilon=case.epsilon)
     seconds = time.perf_counter() - began
     print(f"optimum in [{best.lower:.4f}, {best.upper:.4f}], {seconds:.0f} s", flush=True)
-    learner = recurl.DeepRecursiveQLearning(
-        model, preset="swift", seed=seed, evaluate_every=0, **case.settings
-    )
+    learner = recurl.DeepRecursiveQLearning(model, seed=seed, evaluate_every=0, **case.settings)
     spent = 0.0
     for _ in range(10):
         clock = time.process_time()
