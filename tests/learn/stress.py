@@ -24,6 +24,7 @@ import gymnasium as gym
 import numpy as np
 
 import recurl
+from recurl.interrupts import requested
 from recurl.learn.callbacks import SaveEvery
 from recurl.learn.deep.learner import DeepLearner
 from recurl.learn.learner import Learner
@@ -58,11 +59,13 @@ def make(kind: str, loop: str) -> Learner:
 def alarm(seconds: float) -> Iterator[None]:
     """Press Ctrl-C after some time, wherever the block is then.
 
-    Python drops an interrupt that comes while it collects garbage: it is pressed again then.
+    Python drops an interrupt that comes while it collects garbage: it is pressed again then. One
+    that was heard is not repeated: a second one ends a test or a save halfway.
     """
 
     def press(*_: object) -> None:
-        signal.raise_signal(signal.SIGINT)
+        if not requested():
+            signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGALRM, press)
     signal.setitimer(signal.ITIMER_REAL, seconds, 5.0)
