@@ -41,8 +41,9 @@ def pac(
     delta: Annotated[float, real("Probability of being wrong.", above=0, below=1)] = 0.05,
     method: Annotated[str, typer.Option(help="'adaptive' or 'plan'.")] = "adaptive",
     intervals: Annotated[
-        str, typer.Option(help="'clopper-pearson', 'bernstein' or 'weissman'.")
-    ] = "clopper-pearson",
+        str | None,
+        typer.Option(help="'martingale', 'clopper-pearson', 'bernstein' or 'weissman'."),
+    ] = None,
     steps: Annotated[
         float | None, real("Bound on the expected steps to leave a component.", least=1)
     ] = None,

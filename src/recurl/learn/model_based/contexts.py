@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -50,6 +51,7 @@ class Beliefs:
         earnings: What the unknown may earn, or cost.
         same: Differences, as a share of those between exits, that make no other context.
         shifts: Whether a constant added to all exits is added to all values: without discount.
+        bonus: Standard errors of its worth by which a pair is worth more.
     """
 
     gamma: float
@@ -58,6 +60,7 @@ class Beliefs:
     earnings: float = 1.0
     same: float = 0.003
     shifts: bool = True
+    bonus: float = 0.0
 
     def extended(self, exits: Floats) -> Floats:
         """Exit values (last axis), with those of the best exit and of the unknown behind them.
@@ -138,7 +141,7 @@ class Beliefs:
         unknown = worth[-1]
         if not tried:
             return unknown
-        total, gamma = 0.0, self.gamma
+        total, square, mean, gamma = 0.0, 0.0, 0.0, self.gamma
         kinds, targets, count, reward = counts.kind, counts.target, counts.count, counts.reward
         for outcome in counts.outcomes[pair]:
             kind, target = kinds[outcome], targets[outcome]
@@ -152,7 +155,11 @@ class Beliefs:
             else:
                 value = 0.0 if kind == END else worth[-2]
             total += reward[outcome] + count[outcome] * gamma * value
-        return (total + self.prior * gamma * unknown) / (tried + self.prior)
+            mean += count[outcome] * value
+            square += count[outcome] * value * value
+        spread = math.sqrt(max(square / tried - (mean / tried) ** 2, 0.0)) if self.bonus else 0.0
+        more = self.bonus * spread / math.sqrt(tried)
+        return (total + self.prior * gamma * unknown) / (tried + self.prior) + more
 
     def choose(self, counts: Counts, state: int, context: Context) -> tuple[int, float]:
         """The best pair of a state, among equals the one tried least, and what it is worth."""

@@ -38,6 +38,9 @@ _COARSE, _FINE = 0.02, 0.003
 """Differences of exit values, as shares, that make no other context, in both kinds of plans."""
 _ROUNDS, _SWEEPS, _CONTEXTS, _ASIDE = 60, 6, 100, 2
 """Size of the plan for the policy that is kept."""
+_CAUTION = 0.5
+"""Standard errors of its worth by which a pair is worth less to the policy that is kept: a pair
+that was lucky a few times is not preferred to one that is known."""
 
 
 class ModelRun(ModelEnv):
@@ -106,6 +109,7 @@ class ModelBasedEngine:
         self.view: View | None = exits_view(self.env)
         self.counts = Counts(self.env.observation_space, self.env.action_space)
         beliefs = self._beliefs(_ACTING, settings.prior, optimistic=True, same=_COARSE)
+        beliefs.bonus = settings.bonus
         self.planner = Planner(beliefs, most=settings.contexts, aside=1)
         self.steps = self.episodes = self.cut = self.next_plan = self.plans = 0
         self.rewards = np.array([np.inf, -np.inf, -np.inf])
@@ -254,6 +258,7 @@ class ModelBasedEngine:
 
     def _plan_to_keep(self) -> Planner:
         beliefs = self._beliefs(_KEPT, 0.0, optimistic=False, same=_FINE)
+        beliefs.bonus = -_CAUTION
         if np.isfinite(self.rewards[:2]).all():
             beliefs.earnings = max(float(np.abs(self.rewards[:2]).max()), 1e-9)
         planner = Planner(beliefs, most=_CONTEXTS, aside=_ASIDE)

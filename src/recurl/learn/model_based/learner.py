@@ -44,6 +44,7 @@ class ModelBasedRecursiveLearning(Learner):
         model_or_env: A model, or a Gymnasium environment that keeps the recursive protocol.
         preset: Named settings that the others override; there is one, ``"swift"``.
         prior: Weight of the unknown among the outcomes of a pair, in samples.
+        bonus: Standard errors of its worth by which a pair is worth more while acting.
         gamma: Discount: what follows a step counts this much.
         plan_every: Least steps between plans.
         plan_share: The same, as a share of the steps so far.
@@ -81,6 +82,7 @@ class ModelBasedRecursiveLearning(Learner):
         *,
         preset: str = DEFAULT_PRESET,
         prior: float | None = None,
+        bonus: float | None = None,
         gamma: float | None = None,
         plan_every: int | None = None,
         plan_share: float | None = None,

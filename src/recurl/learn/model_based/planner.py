@@ -28,6 +28,7 @@ class Sheet:
         worth: Worth of exits, of the best, and of the unknown. ``[contexts, exits + 2]``
         values: Values of all columns of the component. ``[columns, contexts]``
         called: Context of the callee that each call enters. ``[calls, contexts]``
+        bonus: What pairs are worth more than counted, as their outcomes vary. ``[pairs, contexts]``
     """
 
     part: Part
@@ -35,6 +36,7 @@ class Sheet:
     worth: Floats
     values: Floats
     called: Index
+    bonus: Floats | float = 0.0
 
     @property
     def states(self) -> Floats:
@@ -43,8 +45,20 @@ class Sheet:
 
     def earned(self) -> tuple[Floats, Floats]:
         """Worth of each pair, and of the best of each state, in each context."""
-        earned = self.part.matrix @ self.values + self.part.gain[:, None]
+        earned = self.part.matrix @ self.values + self.part.gain[:, None] + self.bonus
         return earned, np.maximum.reduceat(earned, self.part.begin)
+
+    def place_bonus(self, scale: float) -> None:
+        """Pairs are worth more by a number of standard errors of their worth, as counted."""
+        part, unknown = self.part, self.part.unknown[:, None]
+        known = np.maximum(1 - unknown, 1e-12)
+        mean, square = (
+            (part.matrix @ values - unknown * values[-1]) / known
+            for values in (self.values, self.values**2)
+        )
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+        error = scale / np.sqrt(np.maximum(part.tried, 1.0))
+        self.bonus = np.where(part.tried[:, None] > 0, error[:, None] * spread, 0.0)
 
     def place_exits(self) -> None:
         """Exits are worth what the contexts say."""
@@ -112,6 +126,9 @@ class Planner:
         for _ in range(rounds):
             before = [sheet.states.copy() for sheet in sheets]
             sheets = _Search(self, world, sheets).sheets()
+            if self.beliefs.bonus:
+                for sheet in sheets:
+                    sheet.place_bonus(self.beliefs.bonus)
             for _ in range(sweeps):
                 self._sweep(sheets)
             pairs = zip(before, sheets, strict=True)

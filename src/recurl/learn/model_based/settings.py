@@ -15,6 +15,7 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     Attributes:
         prior: Weight of the unknown among the outcomes of a pair, in samples.
+        bonus: Standard errors of its worth by which a pair is worth more while acting.
         gamma: Discount: what follows a step counts this much.
         plan_every: Least steps between plans.
         plan_share: The same, as a share of the steps so far: plans become rarer.
@@ -28,6 +29,7 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """
 
     prior: float = 1.0
+    bonus: float = 0.25
     gamma: float = 1.0
     plan_every: int = 25
     plan_share: float = 1 / 30
@@ -45,6 +47,7 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         demand_whole(self, 1, "episode_limit", "evaluate_limit")
         demand(0 < self.gamma <= 1, "gamma", "in (0, 1]", self.gamma)
         demand(0 < self.prior < 1e6, "prior", "positive", self.prior)
+        demand(0 <= self.bonus < 1e6, "bonus", "at least 0", self.bonus)
         demand(0 <= self.plan_share < 1e6, "plan_share", "at least 0", self.plan_share)
 
     @property

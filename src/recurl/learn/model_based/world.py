@@ -28,6 +28,8 @@ class Part:
         exits: Number of exits.
         matrix: Weights from pairs to columns.
         gain: Expected reward of each pair.
+        unknown: Weight of the unknown in each pair.
+        tried: How often each pair was tried.
         begin: First row of each state.
         boxes: Its boxes.
         callee: Component that each box calls.
@@ -43,6 +45,8 @@ class Part:
     exits: int
     matrix: Any
     gain: Floats
+    unknown: Floats
+    tried: Floats
     begin: Index
     boxes: Index
     callee: Index
@@ -82,9 +86,9 @@ class World:
         outcomes = _Outcomes(counts)
         calls = self._calls(outcomes)
         rows = _Rows(counts, self._by_part)
-        whole, calling, gain = self._matrices(outcomes, calls, rows, prior, gamma)
+        whole, calling, numbers = self._matrices(outcomes, calls, rows, prior, gamma)
         self.parts = [
-            self._part(c, calls, rows, whole, calling, gain) for c in range(len(self._by_part))
+            self._part(c, calls, rows, whole, calling, numbers) for c in range(len(self._by_part))
         ]
 
     def _read_boxes(self, counts: Counts) -> None:
@@ -124,7 +128,7 @@ class World:
     def _matrices(
         self, o: _Outcomes, calls: _Calls, rows: _Rows, prior: float, gamma: float
     ) -> tuple[Any, Any, Floats]:
-        """Weights from all pairs to columns and to boxes, and expected rewards."""
+        """Weights from all pairs to columns and to boxes; rewards, unknown weights and tries."""
         from scipy.sparse import csr_array
 
         tried = np.concatenate([o.tried, np.zeros(len(rows.state) - len(o.tried))])
@@ -144,20 +148,23 @@ class World:
         calling = csr_array((np.ones(len(boxes)), callers), shape=shape)
         gain: Floats = np.bincount(o.owner, o.reward, len(tried)).astype(np.float64) * share
         self._width = width
-        return whole, calling, gain[rows.order]
+        return whole, calling, np.stack([gain, gamma * unknown, tried])[:, rows.order]
 
     def _part(
-        self, c: int, calls: _Calls, rows: _Rows, whole: Any, calling: Any, gain: Floats
+        self, c: int, calls: _Calls, rows: _Rows, whole: Any, calling: Any, numbers: Floats
     ) -> Part:
         own, mine = rows.groups.slice(c), self._by_part.slice(c)
         boxes = self.boxes.order[self.boxes.slice(c)]
         call_box = calls.box[calls.groups.slice(c)]
         called = self.callee[call_box]
+        gain, unknown, tried = numbers[:, own]
         return Part(
             states=self._by_part.order[mine],
             exits=int(self.exits[c]),
             matrix=whole[own, : self._width[c]],
-            gain=gain[own],
+            gain=gain,
+            unknown=unknown,
+            tried=tried,
             begin=rows.begin[mine] - own.start,
             boxes=boxes,
             callee=self.callee[boxes],

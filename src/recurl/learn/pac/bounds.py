@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.errors import NotProperError
-from recurl.learn.pac.confidence import sets_of
+from recurl.learn.pac.betting import SETS_SHARE, PairBets
+from recurl.learn.pac.confidence import ALL_TIMES, sets_of
 from recurl.learn.pac.nature import of_pairs, opened, without_lanes, worst_cases
 from recurl.learn.pac.observed import from_vertex
 from recurl.learn.pac.robust import RobustBounds, Starts
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
     from recurl.learn.pac.criteria import Criterion
     from recurl.learn.pac.loop import Task
     from recurl.learn.pac.observed import Observed
+    from recurl.learn.pac.plan import Longs
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats, Ints
 
-_SOLVED, _ROUGH = 0.05, 50.0
+_SOLVED, _ROUGH, _PASSES = 0.05, 50.0, 3
 
 
 class RobustIteration:
@@ -47,18 +49,39 @@ class RobustIteration:
     def __init__(self, task: Task, rewards: tuple[float, float] | None = None) -> None:
         self.task, self.rewards = task, rewards
         self._bounds: RobustBounds | None = None
+        self._bets: PairBets | None = None
         self._state: dict[str, np.ndarray] = {}
 
     def tighten(self, observed: Observed, gap: float) -> tuple[float, float]:
         """New bounds; those of the same model are tightened further."""
         family, delta = self.task.intervals, self.task.delta
-        self.observed, self.sets = observed, sets_of(observed, family, delta)
+        bets = family == ALL_TIMES and observed.starts is None
+        self.observed = observed
+        self.sets = sets_of(observed, family, SETS_SHARE * delta if bets else delta)
         if self._bounds is None or self._bounds.model is not observed.model:
             self._bounds = self._new(observed)
             self._restore(self._bounds)
         part = 1e-4 if observed.starts is None else 1e-3
         self._bounds.tighten(self.sets, tolerance=part * self.task.epsilon)
+        if bets:
+            self._bet(self._bounds, part * self.task.epsilon)
         return self._bounds.lower, self._bounds.upper
+
+    def _bet(self, bounds: RobustBounds, tolerance: float) -> None:
+        """Tighten the bounds by the bets that were made, and make new ones."""
+        if self._bets is None:
+            self._bets = PairBets(bounds.model, self.task.epsilon, self.task.delta)
+            self._bets.restore(self._state)
+        bets = self._bets
+        bets.settle(self.observed.counts, self.sets.centre)
+        for _ in range(_PASSES if bounds.bounded else 0):
+            rewards = bets.rewards(bounds, self.sets)
+            bounds.tighten(self.sets, tolerance, rewards=rewards)
+        bets.prepare(bounds, self.sets, self.scores())
+
+    def wanted(self) -> Longs | None:
+        """Draws of each pair that the bets are on; None if there are no bets."""
+        return None if self._bets is None else self._bets.wanted
 
     def _new(self, observed: Observed) -> RobustBounds:
         starts = Starts.of(observed, self.task.intervals, self.task.delta)
@@ -97,7 +120,8 @@ class RobustIteration:
         last = self.bounds
         if self.observed.starts is None:
             last = self._new(self.observed)
-            last.tighten(self.sets, tolerance=1e-6 * self.task.epsilon)
+            tolerance = 1e-6 * self.task.epsilon
+            last.tighten(self.sets, tolerance, rewards=self.bounds.paid)
         return Policy.stackless(self.observed.learned(), last.choice(self.sets, -1.0)), last.lower
 
     def numbers(self) -> dict[str, float | str]:
@@ -111,10 +135,12 @@ class RobustIteration:
     def state(self) -> dict[str, np.ndarray]:
         """The bounds so far, to continue from."""
         found = self._bounds
+        bets = {} if self._bets is None else self._bets.state()
         if found is None or not found.bounded or self.observed.starts is not None:
-            return {}
+            return bets
         steps = np.array([found.steps], np.float64)
-        return {"above": found.above, "below": found.below, "steps": steps}
+        ends = {"above": found.above, "below": found.below, "paid": np.stack(found.paid)}
+        return {**ends, "steps": steps, **bets}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Continue from the bounds of a checkpoint."""
@@ -123,13 +149,15 @@ class RobustIteration:
     def _restore(self, bounds: RobustBounds) -> None:
         if "above" not in self._state:
             return
-        for name in ("above", "below"):
-            if self._state[name].shape != bounds.above.shape:
-                raise ValueError(f"{name} has another size")
+        plain = np.stack(bounds.paid)
+        paid = self._state.get("paid", plain)
+        ends = (self._state["above"], bounds.above), (self._state["below"], bounds.below)
+        if any(one.shape != own.shape for one, own in (*ends, (paid, plain))):
+            raise ValueError("the bounds have another size")
         bounds.above = np.array(self._state["above"], np.float64)
         bounds.below = np.array(self._state["below"], np.float64)
         bounds.steps = float(self._state["steps"][0])
-        self._state = {}
+        bounds.paid = paid[0], paid[1]
 
 
 class CertifiedBounds:
@@ -233,6 +261,9 @@ class CertifiedBounds:
         width = np.minimum(sets.high - sets.low, np.repeat(sets.radius, sizes) / 2)
         doubt: Floats = np.add.reduceat(width * off, first)
         return doubt
+
+    def wanted(self) -> None:
+        """No draws in particular: there are no bets."""
 
     def start_score(self) -> float:
         """Nothing: start distributions are learned from episodes, which draw them anyway."""

@@ -1,13 +1,16 @@
-"""Confidence sets for the outcome probabilities of a pair: three families.
+"""Confidence sets for the outcome probabilities of a pair: four families.
 
-- ``"clopper-pearson"``: exact binomial tails for each outcome on its own. The default: it holds
-  for any count, and by measurement needs the fewest samples (docs/guarantees.md).
+- ``"martingale"``: mixtures of likelihood ratios for each outcome on its own. They hold at all
+  times, so nothing is split over times. On 1-exit models there are bets on the value beside them
+  (`recurl.learn.pac.betting`). The default: it needs the fewest samples (docs/guarantees.md).
+- ``"clopper-pearson"``: exact binomial tails for each outcome on its own.
 - ``"bernstein"``: empirical Bernstein (Maurer and Pontil), with the observed variance.
 - ``"weissman"``: one ball in the sum of absolute differences for the whole pair.
 
-A pair is evaluated after certain numbers of samples only, its *levels* (see `level_size`), so that
-one statement per pair and level is needed, however and whenever one decides to go on sampling: the
-first n samples of a pair are independent draws. Level j of a pair may fail with delta/(N j (j+1)).
+With the last three a pair is evaluated after certain numbers of samples only, its *levels* (see
+`level_size`), so that one statement per pair and level is needed, however and whenever one decides
+to go on sampling: the first n samples of a pair are independent draws. Level j of a pair may fail
+with delta/(N j (j+1)).
 """
 
 from __future__ import annotations
@@ -24,8 +27,11 @@ if TYPE_CHECKING:
     from recurl.learn.pac.plan import Longs
     from recurl.model.tables import Floats, Ints
 
-FAMILIES = ("bernstein", "clopper-pearson", "weissman")
+ALL_TIMES = "martingale"
+"""The family that holds at all times."""
+FAMILIES = ("bernstein", "clopper-pearson", ALL_TIMES, "weissman")
 _FIRST, _GROWTH = 32, 1.4
+_ROUNDING, _HALVINGS = 1e-12, 60
 
 
 class Sets(NamedTuple):
@@ -52,7 +58,7 @@ def sets_of(observed: Observed, family: str, delta: float) -> Sets:
         family,
         observed.counts,
         observed.model.tables.transition_start,
-        failure=delta * observed.failure,
+        failure=delta * (observed.share if family == ALL_TIMES else observed.failure),
         support=observed.support,
     )
 
@@ -63,7 +69,7 @@ def start_sets(starts: StartCounts, family: str, delta: float) -> Sets:
         family,
         starts.counts,
         np.array([0, len(starts.vertices)], np.int32),
-        failure=np.array([delta * starts.failure]),
+        failure=np.array([delta * (starts.share if family == ALL_TIMES else starts.failure)]),
         support=np.array([max(starts.most, len(starts.vertices))], np.int32),
     )
 
@@ -118,7 +124,9 @@ def confidence_sets(
         radius = np.minimum(weissman_radius(total, failure, support), 2.0)
         ends = np.zeros(len(centre)), np.ones(len(centre))
         return Sets(*ends, centre, np.where(known, 0.0, radius), (unseen > 0).astype(np.float64))
-    bounds = clopper_pearson if family == "clopper-pearson" else bernstein
+    bounds = {"clopper-pearson": clopper_pearson, "bernstein": bernstein, ALL_TIMES: mixture}[
+        family
+    ]
     low, high = bounds(counts, n, share[pair])
     low, high = np.where(known[pair], 1.0, low), np.where(known[pair], 1.0, high)
     missing = unseen * bounds(np.zeros_like(total), total, share)[1]
@@ -136,6 +144,35 @@ def clopper_pearson(count: Longs, n: Longs, failure: Floats) -> tuple[Floats, Fl
     low = np.where(count > 0, low * (1 - 1e-9), 0.0)
     high = np.where(count < n, np.minimum(high * (1 + 1e-9), 1.0), 1.0)
     return low, high
+
+
+def mixture(count: Longs, n: Longs, failure: Floats) -> tuple[Floats, Floats]:
+    """All p that a mixture of likelihood ratios does not refute, at all n together.
+
+    With q drawn from Beta(1/2, 1/2), the mean of (q/p)^k ((1-q)/(1-p))^(n-k) over q is a martingale
+    under p, and exceeds 1 / failure at some n with probability at most `failure`.
+
+    Example:
+        >>> low, high = mixture(np.array([30]), np.array([100]), np.array([0.05]))
+        >>> low.round(3).tolist(), high.round(3).tolist()
+        ([0.177], [0.446])
+    """
+    from scipy.special import betaln, xlog1py, xlogy
+
+    k, rest = count.astype(np.float64), (n - count).astype(np.float64)
+    mixed = betaln(k + 0.5, rest + 0.5) - betaln(0.5, 0.5)
+    needed = mixed + np.log(failure) - _ROUNDING * (1 + np.abs(mixed))
+    mean = k / np.maximum(n, 1)
+    ends = []
+    for outer in (np.zeros(len(k)), np.ones(len(k))):
+        inner = mean.copy()
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (inner + outer)
+            inside = xlogy(k, middle) + xlog1py(rest, -middle) >= needed
+            inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+        ends.append(outer)
+    low, high = ends
+    return np.where(count > 0, low, 0.0), np.where(count < n, high, 1.0)
 
 
 def bernstein(count: Longs, n: Longs, failure: Floats) -> tuple[Floats, Floats]:

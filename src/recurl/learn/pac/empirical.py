@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 UNTRIED, AWAY = -1, -2
 """In place of a pair: at a state that no run has stood at; on the way out of all calls."""
+_STARTS = 0.5
+"""Share of delta that belongs to the start distribution: it is the first discovery."""
 
 
 @dataclass(slots=True)
@@ -70,8 +72,8 @@ def empirical(
     begin, first = experience.start, next(iter(groups.values()))
     vertices = [first.entries[state] for _, state, _ in begin.outcomes]
     begun = np.array([*begin.at_level, *([0] * len(begin.counts))][: len(vertices)], np.int64)
-    failure = 0.5 / (max(begin.level, 1) * (begin.level + 1.0))
-    begins = StartCounts(np.array(vertices, np.int32), begun, failure, starts)
+    failure = _STARTS / (max(begin.level, 1) * (begin.level + 1.0))
+    begins = StartCounts(np.array(vertices, np.int32), begun, failure, starts, _STARTS)
     share = 1 / (place * (place + 1))
     return Observed(model, counts, level, most, share, pair, begins)
 

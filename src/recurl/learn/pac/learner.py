@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from recurl.errors import UnknownNameError
 from recurl.execution.engine import Work
 from recurl.execution.pieces import Session
-from recurl.learn.pac.confidence import FAMILIES
+from recurl.learn.pac.confidence import ALL_TIMES, FAMILIES
 from recurl.learn.pac.environment_draws import draw_outcomes
 from recurl.learn.pac.loop import Task, learn_adaptively, learn_planned, planned_total
 from recurl.learn.pac.model_access import draw_counts
@@ -53,7 +53,8 @@ class PACLearner:
         starts: Most states at which an environment may start; as many as `support` if not given.
         access: How an environment is sampled: ``"generative"``, by runs from any state, or
             ``"episodes"``; if not given, generative where ``metadata["generative"]`` is true.
-        intervals: Family of confidence sets: see `recurl.learn.pac.confidence`.
+        intervals: Family of confidence sets: see `recurl.learn.pac.confidence`. If not given,
+            ``"martingale"`` for the total reward of 1-exit models, else ``"clopper-pearson"``.
         discount: λ of step-wise discounting.
         drift: Assumptions (c_o, mu, b) on an undiscounted model with several exits.
         seed: Seed of all randomness.
@@ -82,7 +83,7 @@ class PACLearner:
         support: int | None = None,
         starts: int | None = None,
         access: str | None = None,
-        intervals: str = "clopper-pearson",
+        intervals: str | None = None,
         discount: float | None = None,
         drift: Drift | None = None,
         seed: int = 0,
@@ -95,7 +96,7 @@ class PACLearner:
             raise ValueError(f"epsilon must be positive, delta in (0, 1), not {epsilon}, {delta}")
         if method not in METHODS:
             raise UnknownNameError("way to learn", method, METHODS)
-        if intervals not in FAMILIES:
+        if intervals is not None and intervals not in FAMILIES:
             raise UnknownNameError("family of intervals", intervals, FAMILIES)
         if access is not None and access not in ACCESS:
             raise UnknownNameError("access", access, ACCESS)
@@ -143,7 +144,7 @@ class PACLearner:
             self.delta,
             self.steps,
             self.reward_bound,
-            intervals=self.intervals,
+            intervals=self._intervals(source),
             seed=self.seed,
             most=most,
             checkpoint=checkpoint,
@@ -156,6 +157,16 @@ class PACLearner:
                 return self._learn_model(source, task, session)
         with self._session(draw_outcomes, source) as session:
             return self._learn_environment(source, task, session)
+
+    def _is_robust(self, source: RMDP | gym.Env[Any, Any]) -> bool:
+        """Whether bounds come from robust value iteration on a model."""
+        plain = self.discount is None and self.drift is None
+        return plain and isinstance(source, RMDP) and source.kind.one_exit
+
+    def _intervals(self, source: RMDP | gym.Env[Any, Any]) -> str:
+        if self.intervals is not None:
+            return self.intervals
+        return ALL_TIMES if self._is_robust(source) else "clopper-pearson"
 
     def _session(self, work: Work, shared: Any) -> AbstractContextManager[Session | None]:
         """The workers that take samples; none if this process does."""
@@ -174,20 +185,21 @@ class PACLearner:
         return TotalReward(self.steps)
 
     def _learn_model(self, model: RMDP, task: Task, session: Session | None) -> Guarantee:
+        from recurl.learn.pac.betting import FIRST_DRAWS
         from recurl.learn.pac.bounds import CertifiedBounds, RobustIteration
         from recurl.learn.pac.drift import contradictions
         from recurl.learn.pac.model_access import ModelAccess
 
         criterion = self._criterion()
-        source = ModelAccess(model, task.seed, self.workers, session)
+        robust = self._is_robust(model)
+        first = FIRST_DRAWS if robust and task.intervals == ALL_TIMES else None
+        source = ModelAccess(model, task.seed, self.workers, session, first=first)
         found = () if self.drift is None else contradictions(model, self.drift, task.seed)
         for text in found:
             warnings.warn(text, UserWarning, stacklevel=3)
         if self.method == "plan":
             plan = criterion.plan(model, task)
             return learn_planned(source, plan, task, criterion, warnings=found)
-        plain = self.discount is None and self.drift is None
-        robust = plain and model.kind.one_exit
         bounds: SetBounds = RobustIteration(task) if robust else CertifiedBounds(task, criterion)
         total = planned_total(lambda: self._criterion().plan(model, task))
         return learn_adaptively(source, bounds, task, criterion, planned=total, warnings=found)

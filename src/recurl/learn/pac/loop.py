@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from recurl.errors import LimitError, ModelError, NotProperError
-from recurl.learn.pac.confidence import sets_of
+from recurl.learn.pac.confidence import ALL_TIMES, sets_of
 from recurl.learn.pac.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from recurl.learn.pac.confidence import Sets
     from recurl.learn.pac.criteria import Criterion, Enclosure
     from recurl.learn.pac.observed import Observed
-    from recurl.learn.pac.plan import DiscoveryPlan, Plan
+    from recurl.learn.pac.plan import DiscoveryPlan, Longs, Plan
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats, Ints
     from recurl.policy import Policy
@@ -88,6 +88,9 @@ class SetBounds(Protocol):
 
     def scores(self) -> Floats:
         """How much of the gap is due to each pair."""
+
+    def wanted(self) -> Longs | None:
+        """Draws of each pair that bets are on; None if there are no bets."""
 
     def start_score(self) -> float:
         """How much of the gap is due to the start distribution."""
@@ -276,7 +279,7 @@ def learn_adaptively(
         loss=loop.upper - attained,
         reached=loop.reached,
         planned=source.planned(None) if planned is None else planned,
-        numbers={**bounds.numbers(), "Confidence sets": f"{task.intervals}, {source.levels}"},
+        numbers={**bounds.numbers(), "Confidence sets": _family(source, task)},
         warnings=(*warnings, *(() if math.isfinite(loop.gap) else (endless,))),
     )
 
@@ -319,6 +322,13 @@ def learn_planned(
         numbers={**plan.numbers, **_errors(plan, found), "Rule": criterion.rule + source.shares},
         warnings=warnings,
     )
+
+
+def _family(source: SampleSource, task: Task) -> str:
+    """The confidence sets, and how delta is split among them."""
+    if task.intervals == ALL_TIMES:
+        return f"{task.intervals}, at all times together, delta split over pairs alone"
+    return f"{task.intervals}, {source.levels}"
 
 
 def _errors(plan: Plan | DiscoveryPlan, found: Enclosure) -> Numbers:

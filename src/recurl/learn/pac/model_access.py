@@ -45,6 +45,8 @@ class ModelAccess:
         seed: Seed of all draws; the draws of a round depend on it, the round and the streams only.
         streams: Independent streams of draws, each of which takes its share of every round.
         session: Workers for the streams, doing `draw_counts`; this process if not given.
+        first: Draws of each random pair in the first round, if bounds choose those of later ones;
+            None if pairs are drawn level by level.
 
     Example:
         >>> import recurl
@@ -59,8 +61,15 @@ class ModelAccess:
     levels = "one per pair and level, level j with delta/(N j (j+1))"
 
     def __init__(
-        self, model: RMDP, seed: int = 0, streams: int = 1, session: Session | None = None
+        self,
+        model: RMDP,
+        seed: int = 0,
+        streams: int = 1,
+        session: Session | None = None,
+        *,
+        first: int | None = None,
     ) -> None:
+        self.first = first
         self.truth, self.seed, self.streams, self._session = model, seed, streams, session
         self.model = with_probabilities(model, even_probabilities(model))
         t = model.tables
@@ -112,7 +121,12 @@ class ModelAccess:
         """
         random = np.flatnonzero(self.support > 1)
         first = random[self.level[random] == 0]
-        if len(first):
+        wanted = None if bounds is None else bounds.wanted()
+        if wanted is not None:
+            self.draw(wanted)
+        elif self.first is not None:
+            self.draw(np.where(self.support > 1, self.first, 0))
+        elif len(first):
             self.raise_levels(first)
         elif bounds is not None and len(random):
             worth = per_sample(bounds.scores()[random], self.observed().totals[random])

@@ -24,14 +24,16 @@ class StartCounts(NamedTuple):
     Attributes:
         vertices: The starts.
         counts: How often a run started at each.
-        failure: Probability, as a part of delta, with which the counts may mislead.
+        failure: Probability, as a part of delta, with which the present level may mislead.
         most: Most starts that may exist.
+        share: Share of delta that belongs to the starts.
     """
 
     vertices: Ints
     counts: Longs
     failure: float
     most: int
+    share: float
 
 
 class Observed(NamedTuple):

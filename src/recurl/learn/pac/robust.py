@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _UNIT = 2.0**-53
 _SWEEPS = 20_000
 _STEP_SWEEPS, _STRIDE, _STEP_TOLERANCE = 3008, 64, 0.02
+_SLOW = 0.99
 _VISIT_SWEEPS, _VISIT_TOLERANCE = 500, 1e-2
 
 
@@ -50,7 +51,7 @@ class Successors(NamedTuple):
         second[call] = t.box_return[t.vertex_box[t.target[call]]]
         first[call] = t.entry_of_call(t.target[call])
         first[t.vertex_kind[t.target] == EXIT] = t.n_vertices
-        return cls(*map(_fixed, (t.action_start, t.transition_start, first, second)))
+        return cls(*map(fixed, (t.action_start, t.transition_start, first, second)))
 
     def worths(self, reward: Floats, x: Floats) -> Floats:
         """Reward and value of the continuation of each transition; x has V + 1 entries."""
@@ -164,7 +165,7 @@ def expectations(
         out[a] = expectation(s, sets, reward, x, a, sign, beyond, room)
 
 
-def _fixed(array: np.ndarray) -> np.ndarray:
+def fixed(array: np.ndarray) -> np.ndarray:
     """A view that cannot be written to: kernels are compiled once for all arrays of this kind."""
     view = np.ascontiguousarray(array)[:]
     view.flags.writeable = False
@@ -194,7 +195,7 @@ class Starts(NamedTuple):
         count, nothing = len(self.vertices), len(x)
         ends = np.array([0, 1], np.int32), np.array([0, count], np.int32)
         second = np.full(count, nothing, np.int32)
-        one = Successors(*map(_fixed, (*ends, self.vertices, second)))
+        one = Successors(*map(fixed, (*ends, self.vertices, second)))
         reward, room = np.zeros(count), np.empty((4, count + 1))
         worth = np.append(x, 0.0)
         return float(expectation(one, self.sets, reward, worth, 0, sign, beyond, room))
@@ -247,6 +248,7 @@ class RobustBounds:
         self.model, self.steps, self.starts = model, steps, starts
         own = (float(t.reward.min(initial=0.0)), float(t.reward.max(initial=0.0)))
         self.rewards = own if rewards is None else rewards
+        self.paid = t.reward, t.reward
         self.successors = Successors.of(model)
         self._room = np.empty((4, int(np.diff(t.transition_start).max(initial=0)) + 1))
         # One entry more than vertices: the value after the exit.
@@ -286,12 +288,26 @@ class RobustBounds:
         """Whether a bound on the steps is known, so that the values have bounds."""
         return bool(np.isfinite(self.above).all() and np.isfinite(self.below).all())
 
-    def tighten(self, sets: Sets, tolerance: float = 1e-9) -> None:
-        """Take new sets into account, until a sweep changes no value by more than the tolerance."""
+    def tighten(
+        self,
+        sets: Sets,
+        tolerance: float = 1e-9,
+        *,
+        rewards: tuple[Floats, Floats] | None = None,
+    ) -> None:
+        """Take new sets into account, until a sweep changes no value by more than the tolerance.
+
+        Args:
+            sets: The distributions that the data allow.
+            tolerance: The tolerance.
+            rewards: Rewards for the upper and for the lower bound, in place of those of the model.
+        """
         if not self.bounded and not self._bound_steps(sets):
             return
-        for sign, x in ((1.0, self.above), (-1.0, self.below)):
-            reward, args = self.model.tables.reward, (tolerance, _SWEEPS)
+        self.paid = self.paid if rewards is None else rewards
+        ends = zip((1.0, -1.0), (self.above, self.below), self.paid, strict=True)
+        for sign, x, reward in ends:
+            args = tolerance, _SWEEPS
             self._iterate(sets, reward, x, sign, self._beyond(sign), -sign, *args)
 
     def _bound_steps(self, sets: Sets) -> bool:
@@ -305,6 +321,17 @@ class RobustBounds:
         self._start(d)
         self.steps = float(_with_calls(self.model, d[:-1]).max())
         return True
+
+    def slow_pairs(self, sets: Sets) -> np.ndarray:
+        """The pairs of a policy that takes the most steps, as far as the sets allow them."""
+        t, ones = self.model.tables, np.ones(len(sets.low))
+        d, _ = self.greatest_steps(sets)
+        step = self._expectations(sets, ones, d, 1.0, beyond=0.0)
+        states = np.flatnonzero(t.states)
+        greatest = np.zeros(t.n_vertices)
+        greatest[states] = np.maximum.reduceat(step, t.action_start[states])
+        slow: np.ndarray = step >= _SLOW * greatest[t.action_vertex]
+        return slow
 
     def greatest_steps(
         self, sets: Sets, tolerance: float = _STEP_TOLERANCE, sweeps: int = _STEP_SWEEPS
@@ -322,22 +349,22 @@ class RobustBounds:
             if change <= tolerance:
                 break
             before = change
-        step = self._expectations(sets, ones, d, 1.0, 0.0)
+        step = self._expectations(sets, ones, d, 1.0, beyond=0.0)
         return d, float((step - d[self.model.tables.action_vertex]).max(initial=0.0))
 
     def _expectations(
-        self, sets: Sets, reward: Floats, x: Floats, sign: float, beyond: float
+        self, sets: Sets, reward: Floats, x: Floats, sign: float, beyond: float | None = None
     ) -> Floats:
-        out, fixed = np.empty(self.model.tables.n_actions), Sets(*map(_fixed, sets))
-        args = _fixed(reward), x, sign, beyond
-        expectations(self.successors, fixed, *args, self._room, out)
+        out, held = np.empty(self.model.tables.n_actions), Sets(*map(fixed, sets))
+        args = fixed(reward), x, sign, self._beyond(sign) if beyond is None else beyond
+        expectations(self.successors, held, *args, self._room, out)
         return out
 
     def _iterate(self, sets: Sets, reward: Floats, x: Floats, *args: Any) -> float:
         sign, beyond, grow, tolerance, sweeps = args
-        fixed, plain = Sets(*map(_fixed, sets)), _fixed(reward)
+        held, plain = Sets(*map(fixed, sets)), fixed(reward)
         change: float = iterate(
-            self.successors, fixed, plain, x, sign, beyond, grow, tolerance, sweeps, self._room
+            self.successors, held, plain, x, sign, beyond, grow, tolerance, sweeps, self._room
         )
         return change
 
@@ -345,15 +372,24 @@ class RobustBounds:
         """The best, or worst, worth of a step to an unknown vertex."""
         return self.rewards[1 if sign > 0 else 0] * (step + (self.steps or 0.0))
 
+    def expected(self, sets: Sets, sign: float, reward: Floats | None = None) -> Floats:
+        """Greatest (sign 1) or least (-1) expectation of each action by the bounds so far.
+
+        Args:
+            sets: The distributions that the data allow.
+            sign: The side.
+            reward: Rewards in place of those that the last bounds were found with.
+        """
+        x, own = (self.above, self.paid[0]) if sign > 0 else (self.below, self.paid[1])
+        return self._expectations(sets, own if reward is None else reward, x, sign)
+
     def choice(self, sets: Sets, sign: float) -> Ints:
         """The best action of each vertex in view of the upper (sign 1) or lower (-1) bound.
 
         Those of the lower bound attain it in every model of the sets. Actions are counted within
         each vertex.
         """
-        t, x = self.model.tables, self.above if sign > 0 else self.below
-        values = self._expectations(sets, t.reward, x, sign, self._beyond(sign))
-        return _best(values, t.action_start)
+        return best_actions(self.expected(sets, sign), self.model.tables.action_start)
 
     def scores(self, sets: Sets) -> Floats:
         """How much of the gap at the start is due to each pair.
@@ -363,8 +399,8 @@ class RobustBounds:
         t, total = self.model.tables, np.zeros(self.model.tables.n_actions)
         states = np.flatnonzero(t.states)
         for sign, x in ((1.0, self.above), (-1.0, self.below)):
-            values = self._expectations(sets, t.reward, x, sign, self._beyond(sign))
-            chosen = (t.action_start[:-1] + _best(values, t.action_start))[states]
+            values = self.expected(sets, sign)
+            chosen = (t.action_start[:-1] + best_actions(values, t.action_start))[states]
             doubt = np.maximum(sign * (values - self._centre(sets, x)), 0.0)[chosen]
             total[chosen] += self.visits(sets.centre, chosen)[states] * doubt
         return total
@@ -396,7 +432,7 @@ class RobustBounds:
         return y
 
 
-def _best(values: Floats, action_start: Ints) -> Ints:
+def best_actions(values: Floats, action_start: Ints) -> Ints:
     """The first greatest value of each vertex, counted within it; 0 where there is none."""
     counts = np.diff(action_start)
     states = np.flatnonzero(counts)
