@@ -155,7 +155,7 @@ def mixture(count: Longs, n: Longs, failure: Floats) -> tuple[Floats, Floats]:
     Example:
         >>> low, high = mixture(np.array([30]), np.array([100]), np.array([0.05]))
         >>> low.round(3).tolist(), high.round(3).tolist()
-        ([0.177], [0.446])
+        ([0.166], [0.463])
     """
     from scipy.special import betaln, xlog1py, xlogy
 
