@@ -42,6 +42,7 @@ def _wide(size: int, steps: int) -> Case:
     """Palindrome with many copies, and exploration that crosses the grid."""
     settings = {
         "preset": "parallel",
+        "activation": "tanh",
         "exploration": exponential(1.0, half_life=steps // 10, last=0.1),
         "exploration_repeat": size + 1,
         "learning_rate": linear(0.002, 0.00005, steps),
@@ -54,7 +55,7 @@ def _spelunking() -> recurl.RMDP:
 
 
 CASES = {
-    "parallel-5": _wide(5, 800_000),
+    "parallel-5": _wide(5, 500_000),
     "parallel-7": _wide(7, 2_000_000),
     "parallel-8": Case(
         _spelunking,
