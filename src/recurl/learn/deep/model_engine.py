@@ -328,6 +328,7 @@ def _one_step(
     step = each(partial(_step, program, arrays))(place, action, out, real, ends)
     agent = agent._replace(kept=_rows(real, kept, agent.kept))
     agent, after = learn_from(program, view, agent, step)
+    agent = agent._replace(last=_rows(real, agent.last, run.agent.last))
     there = each(partial(follow, arrays))(place, out, after)
     fresh = each(lambda place, draw: restart(place, arrays, draw))(there, start)
     return Run(agent, _placed(place, there, fresh, real, ends), tally)
