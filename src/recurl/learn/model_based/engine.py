@@ -38,9 +38,6 @@ _COARSE, _FINE = 0.02, 0.003
 """Differences of exit values, as shares, that make no other context, in both kinds of plans."""
 _ROUNDS, _SWEEPS, _CONTEXTS, _ASIDE = 60, 6, 100, 2
 """Size of the plan for the policy that is kept."""
-_CAUTION = 0.5
-"""Standard errors of its worth by which a pair is worth less to the policy that is kept: a pair
-that was lucky a few times is not preferred to one that is known."""
 
 
 class ModelRun(ModelEnv):
@@ -258,7 +255,7 @@ class ModelBasedEngine:
 
     def _plan_to_keep(self) -> Planner:
         beliefs = self._beliefs(_KEPT, 0.0, optimistic=False, same=_FINE)
-        beliefs.bonus = -_CAUTION
+        beliefs.bonus = -self.settings.bonus
         if np.isfinite(self.rewards[:2]).all():
             beliefs.earnings = max(float(np.abs(self.rewards[:2]).max()), 1e-9)
         planner = Planner(beliefs, most=_CONTEXTS, aside=_ASIDE)

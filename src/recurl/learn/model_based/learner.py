@@ -44,7 +44,8 @@ class ModelBasedRecursiveLearning(Learner):
         model_or_env: A model, or a Gymnasium environment that keeps the recursive protocol.
         preset: Named settings that the others override; there is one, ``"swift"``.
         prior: Weight of the unknown among the outcomes of a pair, in samples.
-        bonus: Standard errors of its worth by which a pair is worth more while acting.
+        bonus: Standard errors of its worth by which a pair is worth more while acting, and less to
+            the policy that is kept.
         gamma: Discount: what follows a step counts this much.
         plan_every: Least steps between plans.
         plan_share: The same, as a share of the steps so far.

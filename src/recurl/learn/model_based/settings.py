@@ -15,7 +15,8 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     Attributes:
         prior: Weight of the unknown among the outcomes of a pair, in samples.
-        bonus: Standard errors of its worth by which a pair is worth more while acting.
+        bonus: Standard errors of its worth by which a pair is worth more while acting, and less to
+            the policy that is kept.
         gamma: Discount: what follows a step counts this much.
         plan_every: Least steps between plans.
         plan_share: The same, as a share of the steps so far: plans become rarer.
@@ -29,7 +30,7 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """
 
     prior: float = 1.0
-    bonus: float = 0.25
+    bonus: float = 0.0
     gamma: float = 1.0
     plan_every: int = 25
     plan_share: float = 1 / 30
