@@ -162,3 +162,12 @@ def test_few_groups_where_everything_refers_to_everything() -> None:
     before = np.abs(chain.remainder(x)).max()
     assert LinearSolver(len(x)).improve(chain, x, ones, 1e-3) < 15
     assert np.abs(chain.remainder(x)).max() < 0.02 * before
+
+
+def test_matrices_of_an_unknown_scipy_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = np.array([0.5, 0.25]), np.array([1, 0], np.int32), np.array([0, 1, 2], np.int32)
+    quick = linear.unchecked(csr_array, parts, (2, 2))
+    monkeypatch.setattr(linear, "_template", lambda kind: None)
+    careful = linear.unchecked(csr_array, parts, (2, 2))
+    np.testing.assert_array_equal(quick.toarray(), careful.toarray())
+    np.testing.assert_array_equal(quick @ np.ones(2), [0.5, 0.25])

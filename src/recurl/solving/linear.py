@@ -156,18 +156,24 @@ class Chain(NamedTuple):
 def unchecked(kind: Any, parts: tuple[Any, Any, Any], shape: tuple[int, int]) -> Any:
     """A matrix of data, indices and starts that are known to be right, in rows or columns.
 
-    The checks that scipy makes take longer than a product with a few hundred rows.
+    The checks that scipy makes take longer than a product with a few hundred rows. They are left
+    out where the matrices of this scipy have the attributes that are known here.
     """
+    template = _template(kind)
+    if template is None:
+        return kind(parts, shape=shape)
     made = kind.__new__(kind)
-    made.__dict__.update(_template(kind), _shape=shape)
+    made.__dict__.update(template, _shape=shape)
     made.data, made.indices, made.indptr = parts
     return made
 
 
 @cache
-def _template(kind: Any) -> dict[str, Any]:
-    """The parts that all matrices of a kind share."""
-    return dict(vars(kind((1, 1))))
+def _template(kind: Any) -> dict[str, Any] | None:
+    """The attributes that all matrices of a kind share; None if they are not the known ones."""
+    found = dict(vars(kind((1, 1))))
+    known = {"_shape", "maxprint", "data", "indices", "indptr"}
+    return found if set(found) == known else None
 
 
 def chosen_lines(matrix: csr_array, chosen: Ints) -> csr_array:
