@@ -11,7 +11,7 @@ from recurl.errors import BusyError, MissingExtraError
 from recurl.execution.lock import locked
 from recurl.execution.pieces import PieceCounts
 from recurl.experiment.document import load_experiments
-from recurl.experiment.search import Search, read_search
+from recurl.experiment.search import SettingsSearch, read_search
 from recurl.experiment.tune import TuneWatch, tune
 from recurl.experiment.tune_report import complete, importance, trial_rows, write_tuned
 
@@ -19,7 +19,7 @@ pytest.importorskip("optuna", reason="needs the extra 'tune'")
 
 
 @pytest.fixture(scope="module")
-def search() -> Search:
+def search() -> SettingsSearch:
     return read_search(
         {
             "models": {"cloud": ""},
@@ -39,7 +39,7 @@ def search() -> Search:
 
 
 @pytest.fixture(scope="module")
-def tuned(search: Search, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def tuned(search: SettingsSearch, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return tune(search, tmp_path_factory.mktemp("tuned"))
 
 
@@ -63,7 +63,9 @@ def test_a_trial_is_the_median_over_its_seeds_and_may_be_given_up(tuned: Any) ->
     assert not tuned.failures
 
 
-def test_the_trials_are_the_same_on_processes(search: Search, tuned: Any, tmp_path: Path) -> None:
+def test_the_trials_are_the_same_on_processes(
+    search: SettingsSearch, tuned: Any, tmp_path: Path
+) -> None:
     assert facts(tune(search, tmp_path, on="processes", workers=2)) == facts(tuned)
 
 
@@ -80,7 +82,7 @@ class Stopping(TuneWatch):
 
 @pytest.mark.parametrize("done", [4, 11, 20])
 def test_a_search_that_was_stopped_goes_on(
-    done: int, search: Search, tuned: Any, tmp_path: Path
+    done: int, search: SettingsSearch, tuned: Any, tmp_path: Path
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
         tune(search, tmp_path, watch=Stopping(done), workers=2)
@@ -88,7 +90,7 @@ def test_a_search_that_was_stopped_goes_on(
     assert not list(tmp_path.rglob("*.checkpoint"))
 
 
-def test_more_trials_and_another_storage(search: Search, tmp_path: Path) -> None:
+def test_more_trials_and_another_storage(search: SettingsSearch, tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'elsewhere.db'}"
     few = msgspec.structs.replace(search, trials=3)
     assert len(tune(few, tmp_path / "out", storage=storage).study.trials) == 3
@@ -97,7 +99,7 @@ def test_more_trials_and_another_storage(search: Search, tmp_path: Path) -> None
     assert (tmp_path / "elsewhere.db").is_file()
 
 
-def test_a_trial_that_fails_does_not_end_the_search(search: Search, tmp_path: Path) -> None:
+def test_a_trial_that_fails_does_not_end_the_search(search: SettingsSearch, tmp_path: Path) -> None:
     failing = msgspec.structs.replace(search, space={"memory": (1, 10**9)}, trials=4)
     found = tune(failing, tmp_path)
     states = {one.params["memory"]: one.state.name for one in found.study.trials}
@@ -126,13 +128,13 @@ def test_importance_is_shared_out(tuned: Any) -> None:
     assert len(trial_rows(tuned)) == 7
 
 
-def test_a_folder_in_use_is_refused(search: Search, tmp_path: Path) -> None:
+def test_a_folder_in_use_is_refused(search: SettingsSearch, tmp_path: Path) -> None:
     with locked(tmp_path), pytest.raises(BusyError):
         tune(search, tmp_path)
 
 
 def test_a_missing_extra_is_named(
-    search: Search, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    search: SettingsSearch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingExtraError, match=r"recurl\[tune\]"):

@@ -10,16 +10,16 @@ from tests.solving.references import small_model
 
 import recurl
 from recurl.solving.one_exit_bounds import step_bounds
-from recurl.solving.one_exit_search import ITERATIONS, Search
+from recurl.solving.one_exit_search import ITERATIONS, OneExitSearch
 from recurl.solving.one_exit_system import System
 from recurl.solving.question import Question
 
 
-def search(model: recurl.RMDP, method: str, question: Question | None = None) -> Search:
+def search(model: recurl.RMDP, method: str, question: Question | None = None) -> OneExitSearch:
     system = System.of(model, question or Question())
     steps = step_bounds(system)
     assert steps is not None
-    return Search(system, steps, method)
+    return OneExitSearch(system, steps, method)
 
 
 @pytest.mark.parametrize("method", ITERATIONS)

@@ -13,7 +13,7 @@ from recurl.progress import Progress, clock_text, is_live
 if TYPE_CHECKING:
     from recurl.execution.pieces import PieceCounts
     from recurl.experiment.record import Record
-    from recurl.experiment.search import Search
+    from recurl.experiment.search import SettingsSearch
     from recurl.experiment.settings import Run
 
 
@@ -186,7 +186,7 @@ class TuneDisplay(ProgressLine, TuneWatch):
     On a terminal trials that end are not listed, unless they failed.
     """
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: SettingsSearch) -> None:
         super().__init__(Progress("searching", search.trials, "trials"))
         self._counts, self._best = "", ""
         self._score = float("-inf")

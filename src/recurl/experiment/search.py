@@ -36,7 +36,7 @@ Choices = tuple[Any, ...]
 Space = dict[str, Range | Choices]
 
 
-class Search(msgspec.Struct, frozen=True):
+class SettingsSearch(msgspec.Struct, frozen=True):
     """A search for the settings of one method.
 
     Attributes:
@@ -79,7 +79,7 @@ class Search(msgspec.Struct, frozen=True):
         return -(-experiment.steps * (rung + 1) // self.rungs)
 
 
-def load_search(path: str | os.PathLike[str]) -> Search:
+def load_search(path: str | os.PathLike[str]) -> SettingsSearch:
     """A search from a file: an experiment with one method, and the keys of a search.
 
     ``search`` names the settings that are searched: a list of values, or ``low``, ``high`` and
@@ -92,7 +92,7 @@ def load_search(path: str | os.PathLike[str]) -> Search:
     return read_file(path, read_search)
 
 
-def read_search(tree: Any, folder: Path = Path()) -> Search:
+def read_search(tree: Any, folder: Path = Path()) -> SettingsSearch:
     """The same from what a YAML reader made of the file.
 
     Example:
@@ -119,7 +119,7 @@ def read_search(tree: Any, folder: Path = Path()) -> Search:
     }
     if not space:
         raise ValueError("names no settings: list them under search, each with its values")
-    made = Search(experiments, space, **numbers)
+    made = SettingsSearch(experiments, space, **numbers)
     _check(made)
     return made
 
@@ -137,7 +137,7 @@ def _values(name: str, entry: Any) -> Range | Choices:
     )
 
 
-def _check(search: Search) -> None:
+def _check(search: SettingsSearch) -> None:
     """Refuse values that the method cannot take, before anything runs."""
     for name, values in search.space.items():
         ends = (values.low, values.high) if isinstance(values, Range) else values

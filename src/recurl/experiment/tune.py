@@ -22,7 +22,7 @@ from recurl.execution.lock import locked
 from recurl.execution.pieces import Observer, PieceCounts, PieceOutcome, run_pieces
 from recurl.execution.store import Store
 from recurl.experiment.run import SAVE_EVERY, Worker, forget_partial
-from recurl.experiment.search import Range, Search, curve_score, trial_score
+from recurl.experiment.search import Range, SettingsSearch, curve_score, trial_score
 from recurl.experiment.study import experiment_optimum
 from recurl.model.files import write_atomic
 
@@ -60,7 +60,7 @@ class Tuned(NamedTuple):
         failures: Tracebacks of pieces that failed, by name.
     """
 
-    search: Search
+    search: SettingsSearch
     study: Any
     failures: dict[str, str]
 
@@ -98,7 +98,7 @@ def optuna_module() -> Any:
 
 
 def tune(
-    search: Search,
+    search: SettingsSearch,
     out: str | os.PathLike[str],
     *,
     on: str = "local",
@@ -153,7 +153,9 @@ def tune(
         return Tuned(search, study, driver.failures)
 
 
-def _optima(search: Search, models: dict[str, RMDP], folder: Path) -> dict[str, float | None]:
+def _optima(
+    search: SettingsSearch, models: dict[str, RMDP], folder: Path
+) -> dict[str, float | None]:
     """The optimum of each model; several models can be compared by it only."""
     found: dict[str, float | None] = {}
     for one in search.experiments:
@@ -180,7 +182,7 @@ def _probe(shared: _Shared, probe: Probe, link: PieceLink) -> float:
 class _Trials(Observer):
     """The trials that run now, from rung to rung."""
 
-    def __init__(self, search: Search, study: Any, store: Store, watch: TuneWatch) -> None:
+    def __init__(self, search: SettingsSearch, study: Any, store: Store, watch: TuneWatch) -> None:
         self._search, self._study, self._store, self._watch = search, study, store, watch
         self._trials: dict[int, Any] = {}
         self._rung = 0

@@ -282,7 +282,7 @@ class _Enclosure(NamedTuple):
         return np.where(accepted, candidate, bound), accepted
 
 
-class Bounds(NamedTuple):
+class ChainBounds(NamedTuple):
     """Bounds and an estimate by place; the estimate is inf where the upper bound is."""
 
     lower: Floats
@@ -292,7 +292,7 @@ class Bounds(NamedTuple):
 
 def least_totals(
     chain: Totals, places: Ints, b: Floats, doubt: Floats | float = 0.0, *, infinite: Mask
-) -> Bounds:
+) -> ChainBounds:
     """Bounds of the least solution of x = b + A x.
 
     Args:
@@ -314,7 +314,7 @@ def least_totals(
     contracting = ~enclosure.relying_on(own & ~(chain.above(enclosure.w) < enclosure.w))
     lower = enclosure.lower(np.zeros(len(b)), contracting)
     value = np.where(np.isfinite(upper), np.clip(x, lower, upper), np.inf)
-    return Bounds(*(np.where(infinite, np.inf, each) for each in (lower, value, upper)))
+    return ChainBounds(*(np.where(infinite, np.inf, each) for each in (lower, value, upper)))
 
 
 class Operator(Protocol):
@@ -330,7 +330,7 @@ class Operator(Protocol):
         """Row, column and value of the entries of A, in floats."""
 
 
-def least_solution(a: Operator, b: Floats, doubt: Floats) -> Bounds:
+def least_solution(a: Operator, b: Floats, doubt: Floats) -> ChainBounds:
     """Bounds of the least solution of x = b + A x; the exact b is within half its doubt."""
     row, column, _ = a.matrix()
     own = reaching(row, column, b > 0)
@@ -338,7 +338,7 @@ def least_solution(a: Operator, b: Floats, doubt: Floats) -> Bounds:
     upper = enclosure.upper(np.where(own, np.inf, 0.0))
     contracting = ~enclosure.relying_on(own & ~(a.above(enclosure.w) < enclosure.w))
     lower = enclosure.lower(np.zeros(len(b)), contracting)
-    return Bounds(lower, np.where(np.isfinite(upper), np.clip(x, lower, upper), np.inf), upper)
+    return ChainBounds(lower, np.where(np.isfinite(upper), np.clip(x, lower, upper), np.inf), upper)
 
 
 class _Sums(NamedTuple):

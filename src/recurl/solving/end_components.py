@@ -21,7 +21,7 @@ from recurl.model.tables import EXIT, Floats, Ints, Mask
 from recurl.solving.equations import UNIT, Equations, closed_probabilities
 from recurl.solving.linear import Blocks, can_reach, solve_nonnegative
 from recurl.solving.one_exit_bounds import step_bounds
-from recurl.solving.one_exit_search import Callback, Search
+from recurl.solving.one_exit_search import Callback, OneExitSearch
 from recurl.solving.one_exit_system import System
 from recurl.solving.outward import Indices, float_above, float_below
 
@@ -212,7 +212,7 @@ def _start_mean(model: RMDP, values: Floats) -> Fraction:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ProcessBounds:
     """Bounds by vertex of a process.
 
     Attributes:
@@ -284,7 +284,7 @@ def solve_process(
     *,
     at_least: float | None = None,
     callback: Callback | None = None,
-) -> Found | None:
+) -> ProcessBounds | None:
     """The optimum of a model of one component without boxes, if its totals are of one sign.
 
     Returns:
@@ -304,7 +304,7 @@ def solve_process(
     steps = step_bounds(system)
     if steps is None:
         return None
-    search = Search(system, steps, "policy-iteration")
+    search = OneExitSearch(system, steps, "policy-iteration")
     reason = search.run(epsilon, math.nan if at_least is None else at_least, callback)
     bounds = search.bounds
     assert bounds is not None
@@ -317,15 +317,17 @@ def solve_process(
         high = np.minimum(high, process.worth.max())
     actions = _lifted(process, system.equations.source[bounds.choice], inner)
     own = system.by_vertex(steps, math.inf)
-    return Found(process, question, reason, low, high, actions, own, inner, search.iterate.work)
+    return ProcessBounds(
+        process, question, reason, low, high, actions, own, inner, search.iterate.work
+    )
 
 
-def _nothing(process: Process, question: Question, inner: Mask) -> Found:
+def _nothing(process: Process, question: Question, inner: Mask) -> ProcessBounds:
     """All states are worth 0."""
     zero = np.zeros(process.flat.tables.n_vertices)
     values = _with_exits(process, zero.copy())
     actions = _lifted(process, np.zeros(0, np.int32), inner)
-    return Found(process, question, "", values, values, actions, zero, inner, {})
+    return ProcessBounds(process, question, "", values, values, actions, zero, inner, {})
 
 
 def _with_exits(process: Process, values: Floats) -> Floats:

@@ -21,7 +21,7 @@ import numpy as np
 
 from recurl.model.tables import EXITS, Floats, Mask
 from recurl.solving.chain_equations import Totals, totals
-from recurl.solving.chains import Bounds, Leaving, least_totals, leave_probabilities
+from recurl.solving.chains import ChainBounds, Leaving, least_totals, leave_probabilities
 from recurl.solving.exact_chain import LARGEST, Decided, ExactRows, decide
 from recurl.solving.linear import solve_nonnegative
 from recurl.solving.outward import Indices, above, float_above, float_below, sums
@@ -85,7 +85,7 @@ def expectations(
     decided = _decide(rows, leaving, steps, endless, exact)
     if decided:
         steps = _with_fractions(steps, decided, decided.steps)
-        steps = Bounds(*(np.where(decided.infinite, np.inf, each) for each in steps))
+        steps = ChainBounds(*(np.where(decided.infinite, np.inf, each) for each in steps))
     leaving = _surely(leaving, steps, decided)
     recurring = _recurring(leaving, chain, endless)
     if decided:
@@ -105,7 +105,7 @@ def expectations(
 
 
 def _decide(
-    rows: Rows, leaving: Leaving, steps: Bounds, endless: Mask, exact: ExactRows | None
+    rows: Rows, leaving: Leaving, steps: ChainBounds, endless: Mask, exact: ExactRows | None
 ) -> Decided | None:
     """Exact answers where floats leave it open whether steps are finite."""
     if exact is None or leaving.can.shape[1] > 1:
@@ -116,17 +116,17 @@ def _decide(
     return decide(rows, exact, settled)
 
 
-def _with_fractions(bounds: Bounds, decided: Decided, numbers: list[Fraction]) -> Bounds:
+def _with_fractions(bounds: ChainBounds, decided: Decided, numbers: list[Fraction]) -> ChainBounds:
     """Bounds that are exact at places that fractions have decided."""
     ends = [each.copy() for each in bounds]
     for v, number in zip(decided.finite, numbers, strict=True):
         low, high = float_below(number), float_above(number)
         for each, value in zip(ends, (low, high if math.isinf(low) else low, high), strict=True):
             each[v] = value
-    return Bounds(*ends)
+    return ChainBounds(*ends)
 
 
-def _surely(leaving: Leaving, steps: Bounds, decided: Decided | None) -> Leaving:
+def _surely(leaving: Leaving, steps: ChainBounds, decided: Decided | None) -> Leaving:
     """The same, with the places that surely leave by what is known of their steps."""
     sure = leaving.sure.copy()
     sure[leaving.places] |= np.isfinite(steps.upper[leaving.places])
@@ -147,7 +147,9 @@ def _endless(leaving: Leaving) -> Mask:
     return endless
 
 
-def _rewards(rows: Rows, leaving: Leaving, chain: Totals, steps: Bounds, recurring: Mask) -> Bounds:
+def _rewards(
+    rows: Rows, leaving: Leaving, chain: Totals, steps: ChainBounds, recurring: Mask
+) -> ChainBounds:
     """Bounds of the expected reward; rewards are scaled, so that floats are in their best range."""
     exponent = int(np.frexp(np.abs(rows.reward).max(initial=0.0))[1])
     scaled = rows._replace(reward=np.ldexp(rows.reward, -exponent))
@@ -156,16 +158,16 @@ def _rewards(rows: Rows, leaving: Leaving, chain: Totals, steps: Bounds, recurri
     reward = _signed(scaled, chain, steps, finite)
     if not finite[leaving.places].all():
         apart = _apart(scaled, leaving, chain, recurring)
-        reward = Bounds(*(np.where(finite, a, b) for a, b in zip(reward, apart, strict=True)))
+        reward = ChainBounds(*(np.where(finite, a, b) for a, b in zip(reward, apart, strict=True)))
     with np.errstate(over="ignore"):
         lower, value, upper = (np.ldexp(each, exponent) for each in reward)
     # Scaling back rounds numbers that are very small, and cannot show those that are very large.
     lower = np.where(np.isfinite(reward.lower), np.nextafter(lower, -np.inf), lower)
     upper = np.where(np.isfinite(reward.upper), np.nextafter(upper, np.inf), upper)
-    return Bounds(lower, value, upper)
+    return ChainBounds(lower, value, upper)
 
 
-def _signed(rows: Rows, chain: Totals, steps: Bounds, finite: Mask) -> Bounds:
+def _signed(rows: Rows, chain: Totals, steps: ChainBounds, finite: Mask) -> ChainBounds:
     """Rewards where the expected steps are finite: a solution, give or take its defect times d."""
     place = rows.row_place
     paid = sums(place, rows.prob * rows.reward, rows.size)
@@ -183,7 +185,7 @@ def _signed(rows: Rows, chain: Totals, steps: Bounds, finite: Mask) -> Bounds:
     with np.errstate(invalid="ignore"):
         error = np.where(finite, above(defect * steps.upper, 1), np.inf)
     low, high = np.nextafter(reward - error, -np.inf), np.nextafter(reward + error, np.inf)
-    return Bounds(low, reward, high)
+    return ChainBounds(low, reward, high)
 
 
 def _defect(rows: Rows, chain: Totals, reward: Floats) -> Floats:
@@ -224,7 +226,7 @@ def _inside(rows: Rows, chain: Totals) -> Indices:
     return np.flatnonzero((rows.move != EXITS) & (rows.prob > 0) & inside[rows.row_place])
 
 
-def _apart(rows: Rows, leaving: Leaving, chain: Totals, recurring: Mask) -> Bounds:
+def _apart(rows: Rows, leaving: Leaving, chain: Totals, recurring: Mask) -> ChainBounds:
     """Gains less losses."""
     gain, loss = (_one_side(rows, leaving, chain, recurring, sign) for sign in (1, -1))
     with np.errstate(invalid="ignore"):
@@ -233,10 +235,12 @@ def _apart(rows: Rows, leaving: Leaving, chain: Totals, recurring: Mask) -> Boun
     both = np.isinf(gain.lower) & np.isinf(loss.lower)
     lower = np.where(np.isnan(lower), np.where(both, np.nan, -np.inf), lower)
     upper = np.where(np.isnan(upper), np.where(both, np.nan, np.inf), upper)
-    return Bounds(lower, value, upper)
+    return ChainBounds(lower, value, upper)
 
 
-def _one_side(rows: Rows, leaving: Leaving, chain: Totals, recurring: Mask, sign: int) -> Bounds:
+def _one_side(
+    rows: Rows, leaving: Leaving, chain: Totals, recurring: Mask, sign: int
+) -> ChainBounds:
     """Bounds of the sum of positive rewards, or of negative ones."""
     reward, place = np.maximum(sign * rows.reward, 0.0), rows.row_place
     paid = sums(place, rows.prob * reward, rows.size)

@@ -17,7 +17,7 @@ from recurl.model.certificate import Certificate, Values
 from recurl.model.tables import CALL, EXIT
 from recurl.model.transforms.unravelling import Unravelling
 from recurl.policy import Policy
-from recurl.solving.end_components import Found, solve_process
+from recurl.solving.end_components import ProcessBounds, solve_process
 from recurl.solving.solution import Solution
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ LIMIT = 200_000
 """States up to which a model is flattened; beyond it, the certified search is the better way."""
 
 
-class Contexts(NamedTuple):
+class StackContexts(NamedTuple):
     """The contexts of a finite process: one per stack that a run can have.
 
     Attributes:
@@ -45,12 +45,12 @@ class Contexts(NamedTuple):
     state: Ints
 
     @classmethod
-    def of_flat(cls, model: RMDP) -> Contexts:
+    def of_flat(cls, model: RMDP) -> StackContexts:
         """A model that is flat already."""
         return cls(model, [(0, -1, -1)], [0], np.arange(model.tables.n_vertices, dtype=np.int32))
 
     @classmethod
-    def of_stacks(cls, model: RMDP, states: Unravelling) -> Contexts:
+    def of_stacks(cls, model: RMDP, states: Unravelling) -> StackContexts:
         """The stacks of a model, exits of the flat model coming after its entries."""
         t = model.tables
         called = [t.start_component, *(int(t.box_component[b]) for b in states.box[1:])]
@@ -142,11 +142,11 @@ def solve_finite(
     t = model.tables
     flat, contexts = model, None
     if t.n_components == 1 and t.n_boxes == 0:
-        contexts = Contexts.of_flat(model)
+        contexts = StackContexts.of_flat(model)
     elif model.kind.hierarchical:
         states = states or stacks_of(model)
         if states is not None:
-            flat, contexts = states.model_of_states(), Contexts.of_stacks(model, states)
+            flat, contexts = states.model_of_states(), StackContexts.of_stacks(model, states)
     found = None if contexts is None else solve_process(flat, question, epsilon, **options)
     if found is None or contexts is None:
         return None
@@ -161,7 +161,9 @@ def stacks_of(model: RMDP) -> Unravelling | None:
         return None
 
 
-def solution_of(found: Found, contexts: Contexts, question: Question, began: float) -> Solution:
+def solution_of(
+    found: ProcessBounds, contexts: StackContexts, question: Question, began: float
+) -> Solution:
     """The result for a process, as a solution of the model behind it."""
     low, high = found.interval
     lower, upper = (contexts.spread(x) for x in (found.lower, found.upper))
@@ -189,7 +191,7 @@ def solution_of(found: Found, contexts: Contexts, question: Question, began: flo
 
 
 def _certificate(
-    found: Found, contexts: Contexts, question: Question, interval: tuple[float, float]
+    found: ProcessBounds, contexts: StackContexts, question: Question, interval: tuple[float, float]
 ) -> Certificate:
     """Bounds by state, and the progress that runs make where the lower ones are positive."""
     model = contexts.model

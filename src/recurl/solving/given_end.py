@@ -21,7 +21,7 @@ import numpy as np
 
 from recurl.model.tables import Floats, Mask
 from recurl.solving.chain_equations import Polynomials, polynomials
-from recurl.solving.chains import Bounds, Leaving, least_solution
+from recurl.solving.chains import ChainBounds, Leaving, least_solution
 from recurl.solving.outward import Indices, float_above, float_below
 from recurl.solving.rows import Rows
 
@@ -55,7 +55,7 @@ def ending_rewards(rows: Rows, leaving: Leaving) -> tuple[Floats, Floats]:
     return table[0], table[1]
 
 
-def _one_side(rows: Rows, leaving: Leaving, sign: float) -> Bounds:
+def _one_side(rows: Rows, leaving: Leaving, sign: float) -> ChainBounds:
     """Bounds of E for gains or for losses, found in units of a power of two.
 
     Rewards that are too small for these units count as tiny ones, with a doubt that is greater.
@@ -67,10 +67,10 @@ def _one_side(rows: Rows, leaving: Leaving, sign: float) -> Bounds:
     with np.errstate(over="ignore"):
         low, value, high = (np.ldexp(each, exponent) for each in found)
     low = np.where(low > 0, np.nextafter(low, -np.inf), 0.0)
-    return Bounds(low, value, np.where(found.upper > 0, np.nextafter(high, np.inf), 0.0))
+    return ChainBounds(low, value, np.where(found.upper > 0, np.nextafter(high, np.inf), 0.0))
 
 
-def _in_units(rows: Rows, leaving: Leaving, scaled: Floats, paying: Mask) -> Bounds:
+def _in_units(rows: Rows, leaving: Leaving, scaled: Floats, paying: Mask) -> ChainBounds:
     paid = np.where(paying, np.maximum(scaled, _TINY), 0.0)
     weight = rows.prob * paid
     doubt = (1 + 1e-14) * rows.doubt * paid + 1e-15 * weight

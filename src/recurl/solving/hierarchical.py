@@ -13,7 +13,7 @@ from recurl.model.rmdp import RMDP
 from recurl.model.tables import EXIT, Layout
 from recurl.model.transforms.unravelling import Unravelling
 from recurl.policy import Policy
-from recurl.solving.finite import Contexts, solve_finite, stacks_of
+from recurl.solving.finite import StackContexts, solve_finite, stacks_of
 from recurl.solving.one_exit import solve_one_exit
 from recurl.solving.properness import Analysis, analyse
 from recurl.solving.question import Question
@@ -149,4 +149,4 @@ def _policy(model: RMDP, states: Unravelling, flat: Policy) -> Policy:
     exits = int(t.n_exits[t.start_component])
     before, after = flat.actions[: states.n_starts], flat.actions[states.n_starts + 1 :]
     actions = np.concatenate([before, np.zeros(exits, np.int32), after])
-    return Contexts.of_stacks(model, states).policy(actions)
+    return StackContexts.of_stacks(model, states).policy(actions)

@@ -12,7 +12,7 @@ from recurl.solving.finite import solve_finite
 from recurl.solving.improper import improper_optimum
 from recurl.solving.linear import SMALL
 from recurl.solving.one_exit_bounds import step_bounds
-from recurl.solving.one_exit_search import Search
+from recurl.solving.one_exit_search import OneExitSearch
 from recurl.solving.one_exit_system import System
 from recurl.solving.properness import analyse
 from recurl.solving.termination import solve_ending
@@ -68,7 +68,7 @@ def solve_one_exit(
     picked, reason = _pick(system) if method == "auto" else (method, "as asked")
     if not system.complete:
         reason += "; vertices that no run visits, and from which one need not end, are left out"
-    search = Search(system, steps, picked)
+    search = OneExitSearch(system, steps, picked)
     reason += search.run(epsilon, math.nan if at_least is None else at_least, callback)
     return search.solution(reason, began)
 

@@ -32,7 +32,7 @@ ITERATIONS = {
 _STAGE, _FAILURES = 0.01, 2
 
 
-class Search:
+class OneExitSearch:
     """A search for tight bounds.
 
     Args:

@@ -29,9 +29,9 @@ from recurl.learn.deep.env_engine import (
     take_in,
 )
 from recurl.learn.deep.learner import DQN, DeepRecursiveQLearning
-from recurl.learn.deep.loop import Agent, Program, enter, new_agent
+from recurl.learn.deep.loop import DeepAgent, LoopProgram, enter, new_agent
 from recurl.learn.deep.network import Shape
-from recurl.learn.deep.replay import Record, steps_of
+from recurl.learn.deep.replay import ReplayRecord, steps_of
 from recurl.learn.deep.rule import predict
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.schedules import constant, linear
@@ -235,11 +235,11 @@ SHAPE = Shape((3,), 2, 4)
 PLAN = DeepSettings(hidden=(6,), batch=4, buffer=10, warm_up=100, exploration=constant(0.0))
 
 
-def program(plan: DeepSettings = PLAN) -> Program:
-    return Program(plan, SHAPE, Record(3, 0, "float32", 2, 4))
+def program(plan: DeepSettings = PLAN) -> LoopProgram:
+    return LoopProgram(plan, SHAPE, ReplayRecord(3, 0, "float32", 2, 4))
 
 
-def new(plan: DeepSettings = PLAN, lanes: int = 3) -> Agent:
+def new(plan: DeepSettings = PLAN, lanes: int = 3) -> DeepAgent:
     # Compiled, so that no two of its arrays are one.
     return jax.jit(lambda seed: new_agent(program(plan), seed, lanes))(jnp.uint32(0))
 

@@ -14,7 +14,7 @@ from recurl.learn.deep.model_engine import DeepModelEngine
 from recurl.learn.deep.replay import (
     SPARE,
     Buffer,
-    Record,
+    ReplayRecord,
     Transition,
     chains,
     cut,
@@ -33,7 +33,7 @@ from recurl.model.tables import CALLS, EXITS, STEP
 
 PLAN: dict[str, Any] = {"hidden": (8,), "batch": 8, "buffer": 30, "warm_up": 5, "evaluate_every": 0}
 PARTS = [(2,), (), (0,), (2, 2)]
-VERTICES = Record(1, 1, "int32", 1, 0)
+VERTICES = ReplayRecord(1, 1, "int32", 1, 0)
 
 
 def test_parts_of_numpy_are_views() -> None:
@@ -82,7 +82,7 @@ def test_vertices_are_kept_exactly() -> None:
 
 
 def test_images_are_stored_as_bytes() -> None:
-    record = Record(3, 6, "uint8", 2, 2)
+    record = ReplayRecord(3, 6, "uint8", 2, 2)
     row, values, mask = jnp.array([[1, 200, 255]]), jnp.array([[9.5, -1]]), jnp.array([[1, 0]])
     x, ports = jnp.array([4.5]), jnp.array([[[1, 2, 3], [4, 5, 6]]])
     masks = jnp.array([[[0, 1], [1, 1]]])

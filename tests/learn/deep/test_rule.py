@@ -8,7 +8,7 @@ import pytest
 from recurl.learn.deep.network import Shape
 from recurl.learn.deep.rule import (
     Batch,
-    Learned,
+    LearnedNetworks,
     Sizes,
     attainable,
     best,
@@ -143,7 +143,7 @@ def test_double_targets_take_the_action_that_the_online_network_prefers(double: 
     shape = Shape((3,), 2, 4)
     plan = DeepSettings(hidden=(8,), double=double)
     one, two = (new_learned(plan, shape, jax.random.key(i)) for i in (0, 1))
-    learned: Learned = one._replace(target=two.online)
+    learned: LearnedNetworks = one._replace(target=two.online)
     data = batch(np.random.default_rng(1), shape, 50)._replace(move=jnp.full(50, STEP))
     there = (data.observations_there + 1.0, data.values_there)
     data = data._replace(observations_there=there[0])

@@ -7,7 +7,7 @@ import pytest
 from gymnasium import spaces
 
 from recurl.learn.model_based.contexts import Beliefs, Context
-from recurl.learn.model_based.counts import CALL, STEP, Counts
+from recurl.learn.model_based.counts import CALL, STEP, OutcomeCounts
 
 HOPE = Beliefs(1.0, 1.0, optimistic=True, earnings=10.0)
 
@@ -44,7 +44,7 @@ def test_shifts_are_lower_bounds_of_what_changes():
 
 
 def test_pairs_are_worth_what_was_counted_and_some_hope():
-    counts = Counts(spaces.Discrete(9), spaces.Discrete(2))
+    counts = OutcomeCounts(spaces.Discrete(9), spaces.Discrete(2))
     counts.begin(counts.visit(0, None))
     for _ in range(3):
         counts.add(0, STEP, counts.visit(1, None), -1, 1.0)
@@ -55,7 +55,7 @@ def test_pairs_are_worth_what_was_counted_and_some_hope():
 
 
 def test_pairs_whose_outcomes_vary_are_worth_standard_errors_more():
-    counts = Counts(spaces.Discrete(9), spaces.Discrete(2))
+    counts = OutcomeCounts(spaces.Discrete(9), spaces.Discrete(2))
     counts.begin(counts.visit(0, None))
     for target in (1, 1, 2, 2):
         counts.add(0, STEP, counts.visit(target, None), -1, 0.0)
@@ -65,7 +65,7 @@ def test_pairs_whose_outcomes_vary_are_worth_standard_errors_more():
 
 
 def test_calls_move_with_the_exits():
-    counts = Counts(spaces.Discrete(9), spaces.Discrete(2))
+    counts = OutcomeCounts(spaces.Discrete(9), spaces.Discrete(2))
     counts.begin(counts.visit(0, None))
     entry = counts.visit(5, None)
     box = counts.find_box([counts.state(3)], entry)

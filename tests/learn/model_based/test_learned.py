@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 import recurl
 from recurl import ModelBasedRecursiveLearning
-from recurl.learn.model_based.counts import END, LEAVE, STEP, Counts
+from recurl.learn.model_based.counts import END, LEAVE, STEP, OutcomeCounts
 from recurl.learn.model_based.learned import learned
 
 
@@ -54,7 +54,7 @@ def test_all_transitions_lead_where_they_led():
 
 
 def test_untried_states_and_ends_within_calls_leave_everything():
-    counts = Counts(spaces.Discrete(4), spaces.Discrete(1))
+    counts = OutcomeCounts(spaces.Discrete(4), spaces.Discrete(1))
     counts.begin(counts.visit(0, None))
     counts.add(0, STEP, counts.state(1), -1, 2.0)
     found = learned(counts, "small", str).model

@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 import recurl
 from recurl.learn.model_based.contexts import Beliefs
-from recurl.learn.model_based.counts import CALL, EXIT, LEAVE, STEP, Counts
+from recurl.learn.model_based.counts import CALL, EXIT, LEAVE, STEP, OutcomeCounts
 from recurl.learn.model_based.planner import Planner
 from recurl.learn.model_based.world import World
 from recurl.model.tables import CALLS, EXITS
@@ -17,7 +17,7 @@ from recurl.model.tables import CALLS, EXITS
 def exact_counts(model, samples=1000):
     """Counts that have the probabilities of a model."""
     t = model.tables
-    counts = Counts(spaces.Discrete(t.n_vertices), spaces.Discrete(t.max_actions))
+    counts = OutcomeCounts(spaces.Discrete(t.n_vertices), spaces.Discrete(t.max_actions))
     called = set(t.box_component.tolist())
     for vertex in np.flatnonzero(t.states).tolist():
         size = t.action_start[vertex + 1] - t.action_start[vertex]
@@ -78,7 +78,7 @@ def test_parts_have_the_frequencies_and_the_unknown():
 
 
 def test_ends_of_runs_are_shared_among_the_exits_that_were_named():
-    counts = Counts(spaces.Discrete(9), spaces.Discrete(1))
+    counts = OutcomeCounts(spaces.Discrete(9), spaces.Discrete(1))
     counts.begin(counts.visit(0, None))
     box = counts.find_box([counts.state(1), counts.state(2)], 0)
     counts.add(0, CALL, 0, box, 0.0, 2)

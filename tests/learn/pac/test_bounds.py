@@ -15,7 +15,7 @@ from recurl.learn.pac.bounds import CertifiedBounds
 from recurl.learn.pac.confidence import FAMILIES, sets_of
 from recurl.learn.pac.criteria import TotalReward
 from recurl.learn.pac.learner import PACLearner
-from recurl.learn.pac.loop import Loop, Task
+from recurl.learn.pac.loop import Loop, PACTask
 from recurl.learn.pac.model_access import ModelAccess
 from recurl.learn.pac.observed import with_probabilities
 
@@ -27,7 +27,7 @@ MODELS = [
 ]
 
 
-def looped(access: ModelAccess, task: Task) -> Loop:
+def looped(access: ModelAccess, task: PACTask) -> Loop:
     """A finished loop on any model."""
     criterion = TotalReward()
     loop = Loop(access, CertifiedBounds(task, criterion), task, criterion)
@@ -43,7 +43,7 @@ def test_every_model_of_the_sets_has_its_value_within_the_bounds(
     access = ModelAccess(model, seed)
     random = np.flatnonzero(access.support > 1)
     access.raise_levels(random, by=20)
-    task = Task(1e6, 0.1, intervals=family)
+    task = PACTask(1e6, 0.1, intervals=family)
     run = looped(access, task)
     assert run.reached
     sets = sets_of(access.observed(), family, task.delta)
@@ -93,7 +93,7 @@ def test_samples_go_where_the_value_hangs_on_them() -> None:
         .build()
     )  # fmt: skip
     access = ModelAccess(model, 1)
-    looped(access, Task(0.05, 0.1))
+    looped(access, PACTask(0.05, 0.1))
     much, little, least = access.observed().totals
     assert much > 10 * max(little, least)
 
@@ -113,7 +113,7 @@ def test_what_may_never_end_is_said() -> None:
 
 
 def test_pairs_are_sampled_evenly_while_some_policy_may_not_end() -> None:
-    access, task = ModelAccess(recurl.zoo.cloud(), seed=2), Task(0.5, 0.1)
+    access, task = ModelAccess(recurl.zoo.cloud(), seed=2), PACTask(0.5, 0.1)
     access.raise_levels(np.flatnonzero(access.support > 1), by=2)
     bounds = CertifiedBounds(task, TotalReward())
     assert bounds.tighten(access.observed(), math.inf) == (-math.inf, math.inf)

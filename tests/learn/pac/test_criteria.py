@@ -10,7 +10,7 @@ import recurl
 from recurl.errors import LimitError, NotProperError
 from recurl.learn.pac.criteria import Discounted, TotalReward
 from recurl.learn.pac.learner import PACLearner
-from recurl.learn.pac.loop import Task
+from recurl.learn.pac.loop import PACTask
 from recurl.learn.pac.model_access import ModelAccess
 
 
@@ -46,7 +46,7 @@ def test_repetitions_hold_as_often_as_claimed() -> None:
 
 
 def test_the_plan_follows_the_bound() -> None:
-    plan = Discounted(0.9).plan(recurl.zoo.cloud(), Task(0.05, 0.05))
+    plan = Discounted(0.9).plan(recurl.zoo.cloud(), PACTask(0.05, 0.05))
     assert plan.closeness == pytest.approx(0.9 * 0.05 * 0.01 / 8)
 
 
@@ -68,7 +68,7 @@ def test_counts_are_resumed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", [recurl.zoo.cloud(exits=1), recurl.zoo.gambler(p=0.3)])
 def test_200_planned_repetitions_are_all_but_certain(model: recurl.RMDP) -> None:
     truth = recurl.solve(model, epsilon=1e-9).value
-    task = Task(0.5, 0.1)
+    task = PACTask(0.5, 0.1)
     plan = TotalReward().plan(model, task)
     held = 0
     for seed in range(200):
@@ -90,14 +90,14 @@ def test_a_plan_states_all_its_numbers() -> None:
     assert 2 * float(closeness) * float(steps) ** 2 * 8 <= 0.1
     assert learned.lower <= -5.3425 <= learned.upper
     assert learned.upper - learned.lower <= 0.2 + 1e-9
-    assert learned.samples == learned.planned == TotalReward().plan(model, Task(0.1, 0.05)).total
+    assert learned.samples == learned.planned == TotalReward().plan(model, PACTask(0.1, 0.05)).total
     assert learned.policy is not None
     assert recurl.evaluate(learned.policy).value >= -5.3425 - learned.loss
     assert "With probability 0.95" in learned.statement
 
 
 def test_a_given_bound_on_steps_is_used() -> None:
-    found = TotalReward(50).plan(recurl.zoo.gambler(p=0.4), Task(0.1, 0.1))
+    found = TotalReward(50).plan(recurl.zoo.gambler(p=0.4), PACTask(0.1, 0.1))
     assert found.closeness == pytest.approx(0.999 * 0.1 / (2 * 50**2))
     assert found.numbers["Bound K on expected steps"] == 50
 

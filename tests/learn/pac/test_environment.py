@@ -17,7 +17,7 @@ from recurl.learn.pac.confidence import sets_of
 from recurl.learn.pac.drift import Drift
 from recurl.learn.pac.environment import EnvironmentAccess, EpisodeAccess
 from recurl.learn.pac.learner import PACLearner
-from recurl.learn.pac.loop import Task
+from recurl.learn.pac.loop import PACTask
 from recurl.learn.pac.plan import weissman_samples
 
 BOUNDS: dict[str, Any] = {"steps": 6, "reward_bound": 1, "support": 2}
@@ -141,7 +141,9 @@ def test_counts_on_disk_go_on_with_new_draws(access: str, tmp_path: Path) -> Non
 
 def played(samples: int = 3000, **given: Any) -> EpisodeAccess:
     """Episodes of the gambler."""
-    source = EpisodeAccess(Gamble(), Task(1.0, 0.1, **{**BOUNDS, "starts": 1, "seed": 3, **given}))
+    source = EpisodeAccess(
+        Gamble(), PACTask(1.0, 0.1, **{**BOUNDS, "starts": 1, "seed": 3, **given})
+    )
     source.seed_round()
     source.play(samples)
     return source

@@ -15,7 +15,7 @@ from recurl.learn.pac.bounds import CertifiedBounds
 from recurl.learn.pac.criteria import Discounted
 from recurl.learn.pac.environment import EpisodeAccess
 from recurl.learn.pac.learner import PACLearner
-from recurl.learn.pac.loop import Task
+from recurl.learn.pac.loop import PACTask
 from recurl.learn.pac.observed import from_vertex
 
 CLOUD: dict[str, Any] = {"discount": 0.5, "reward_bound": 8, "support": 2, "starts": 1}
@@ -99,7 +99,7 @@ def test_runs_that_end_with_calls_pending() -> None:
 def test_states_with_nothing_pending_are_kept_apart() -> None:
     """The gambler calls itself: its start has one exit, and so has the component called."""
     env = recurl.ModelEnv(recurl.zoo.gambler(p=0.25))
-    task = Task(1.0, 0.1, reward_bound=1.0, support=2, starts=1)
+    task = PACTask(1.0, 0.1, reward_bound=1.0, support=2, starts=1)
     source = EpisodeAccess(env, task, 0.5)
     source.sample(None, 1.0, 10**6)
     seen = source.experience

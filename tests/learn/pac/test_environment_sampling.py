@@ -15,9 +15,9 @@ from recurl.errors import ProtocolError
 from recurl.learn.pac.bounds import RobustIteration
 from recurl.learn.pac.confidence import level_size
 from recurl.learn.pac.environment import EnvironmentAccess, EpisodeAccess, Generative
-from recurl.learn.pac.loop import Task
+from recurl.learn.pac.loop import PACTask
 
-TASK = Task(1.0, 0.1, 6.0, 1.0, support=2, starts=1, seed=1)
+TASK = PACTask(1.0, 0.1, 6.0, 1.0, support=2, starts=1, seed=1)
 
 
 def rounds(source: EnvironmentAccess, count: int, bounds: RobustIteration | None = None) -> None:
@@ -55,7 +55,7 @@ def test_runs_go_where_the_upper_bound_is_best() -> None:
         .at("x").action("up").to("out")
         .build()
     )  # fmt: skip
-    task = Task(0.1, 0.1, 2.0, 1.0, support=2, starts=1)
+    task = PACTask(0.1, 0.1, 2.0, 1.0, support=2, starts=1)
     source = EpisodeAccess(recurl.ModelEnv(model), task)
     rounds(source, 7, RobustIteration(task, (-1.0, 1.0)))
     seen = source.experience

@@ -16,9 +16,9 @@ from recurl.learn.checkpoint import read_checkpoint, write_checkpoint
 from recurl.learn.pac.environment import EpisodeAccess
 from recurl.learn.pac.experience import Experience, Pair
 from recurl.learn.pac.experience_file import KIND, load_experience, save_experience
-from recurl.learn.pac.loop import Task
+from recurl.learn.pac.loop import PACTask
 
-TASK = Task(1.0, 0.1, steps=6, reward_bound=8, support=2, seed=1)
+TASK = PACTask(1.0, 0.1, steps=6, reward_bound=8, support=2, seed=1)
 HEAD = {"seed": 1}
 
 

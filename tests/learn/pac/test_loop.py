@@ -16,7 +16,7 @@ from recurl.learn.pac.confidence import FAMILIES
 from recurl.learn.pac.criteria import TotalReward
 from recurl.learn.pac.drift import Drift
 from recurl.learn.pac.learner import PACLearner
-from recurl.learn.pac.loop import Loop, Task
+from recurl.learn.pac.loop import Loop, PACTask
 from recurl.learn.pac.model_access import ModelAccess
 from recurl.model.rmdp import RMDP
 
@@ -31,7 +31,7 @@ SMALL = {
 
 def looped(access: ModelAccess, epsilon: float, delta: float, **settings: Any) -> Loop:
     """A finished loop on a 1-exit model."""
-    task = Task(epsilon, delta, **settings)
+    task = PACTask(epsilon, delta, **settings)
     loop = Loop(access, RobustIteration(task), task, TotalReward())
     loop.run()
     return loop

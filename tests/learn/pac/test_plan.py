@@ -9,7 +9,7 @@ import pytest
 
 import recurl
 from recurl.errors import LimitError
-from recurl.learn.pac.loop import Task
+from recurl.learn.pac.loop import PACTask
 from recurl.learn.pac.plan import (
     DiscoveryPlan,
     Plan,
@@ -71,7 +71,7 @@ def test_totals_are_whole_numbers_of_any_size() -> None:
     assert Plan(0.1, np.array([2**62, 2**62, 2**62]), 0.5).total == 3 * 2**62
 
 
-TASK = Task(1.0, 0.1, steps=5, reward_bound=2, support=3, starts=1)
+TASK = PACTask(1.0, 0.1, steps=5, reward_bound=2, support=3, starts=1)
 
 
 def test_a_known_start_needs_no_share() -> None:
@@ -84,7 +84,7 @@ def test_a_known_start_needs_no_share() -> None:
 
 
 def test_a_random_start_takes_the_first_share_and_part_of_epsilon() -> None:
-    plan = DiscoveryPlan(Task(1.0, 0.1, steps=5, reward_bound=2, support=3, starts=4))
+    plan = DiscoveryPlan(PACTask(1.0, 0.1, steps=5, reward_bound=2, support=3, starts=4))
     assert plan.closeness == pytest.approx(0.9 * 0.999 / (2 * 25 * 2))
     assert plan.start_closeness == pytest.approx(0.1 * 0.999 / (5 * 2))
     assert plan(0, 1) == weissman_samples(plan.start_closeness, [4], 0.1 / 2)[0]
@@ -92,10 +92,10 @@ def test_a_random_start_takes_the_first_share_and_part_of_epsilon() -> None:
 
 
 def test_a_discount_takes_the_place_of_steps() -> None:
-    plan = DiscoveryPlan(Task(1.0, 0.1, reward_bound=2, support=3), discount=0.9)
+    plan = DiscoveryPlan(PACTask(1.0, 0.1, reward_bound=2, support=3), discount=0.9)
     assert plan.closeness == pytest.approx(0.9 * 0.999 * 0.1**2 / 2)
     assert plan.start_closeness == pytest.approx(0.1 * 0.999 * 0.1 / 2)
 
 
 def test_what_cannot_be_counted_is_none() -> None:
-    assert DiscoveryPlan(Task(1e-9, 0.1, steps=100, reward_bound=2, support=3)).total(1) is None
+    assert DiscoveryPlan(PACTask(1e-9, 0.1, steps=100, reward_bound=2, support=3)).total(1) is None

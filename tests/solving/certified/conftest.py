@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import recurl
-from recurl.solving.certified.problem import Problem
+from recurl.solving.certified.problem import SearchProblem
 from recurl.solving.question import Question
 
 
 @pytest.fixture(scope="package")
-def problem() -> Problem:
+def problem() -> SearchProblem:
     """A small random model with two exits, and its rewards."""
-    return Problem.of(recurl.zoo.random_model(seed=2, components=3, nodes=8), Question())
+    return SearchProblem.of(recurl.zoo.random_model(seed=2, components=3, nodes=8), Question())

@@ -7,18 +7,18 @@ import numpy as np
 import recurl
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.points import Cloud, arranged, make_points
-from recurl.solving.certified.problem import Problem
+from recurl.solving.certified.problem import SearchProblem
 from recurl.solving.certified.upper import Upper, upper_bound
 from recurl.solving.question import Question
 
 
-def random_problem(exits: int, seed: int = 2) -> Problem:
+def random_problem(exits: int, seed: int = 2) -> SearchProblem:
     """A small random model with so many exits, and its rewards."""
     model = recurl.zoo.random_model(seed=seed, components=3, nodes=8, exits=exits)
-    return Problem.of(model, Question())
+    return SearchProblem.of(model, Question())
 
 
-def few_points(problem: Problem) -> Contexts:
+def few_points(problem: SearchProblem) -> Contexts:
     """Three points and the anchor of each component with two exits, connected."""
     spots = np.array([[-1.0, 0.0], [0.0, 0.0], [2.0, 0.0]])
     points = []
@@ -29,7 +29,7 @@ def few_points(problem: Problem) -> Contexts:
     return Contexts(problem, points)
 
 
-def few_solved(problem: Problem, slack: float = 1e-9) -> Upper:
+def few_solved(problem: SearchProblem, slack: float = 1e-9) -> Upper:
     """The upper bound at a few points."""
     contexts = few_points(problem)
     return upper_bound(contexts, np.zeros(int(contexts.base[-1])), slack)

@@ -6,12 +6,12 @@ import numpy as np
 
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.points import Cloud
-from recurl.solving.certified.problem import Problem
+from recurl.solving.certified.problem import SearchProblem
 
 from .parts import few_points, random_problem
 
 
-def test_views_see_all_slots_once(problem: Problem) -> None:
+def test_views_see_all_slots_once(problem: SearchProblem) -> None:
     contexts = few_points(problem)
     seen = np.zeros(int(contexts.base[-1]))
     for c, part in enumerate(contexts.parts):
@@ -21,7 +21,7 @@ def test_views_see_all_slots_once(problem: Problem) -> None:
     assert (seen == 1).all()
 
 
-def test_entries_and_calls_are_rows_of_views(problem: Problem) -> None:
+def test_entries_and_calls_are_rows_of_views(problem: SearchProblem) -> None:
     contexts = few_points(problem)
     values = np.random.default_rng(0).normal(size=int(contexts.base[-1]))
     for c, part in enumerate(contexts.parts):
@@ -31,7 +31,7 @@ def test_entries_and_calls_are_rows_of_views(problem: Problem) -> None:
         assert (contexts.view_calls(values[contexts.call_slots], c) == view[part.calls]).all()
 
 
-def test_groups_list_every_call_with_its_return_ports(problem: Problem) -> None:
+def test_groups_list_every_call_with_its_return_ports(problem: SearchProblem) -> None:
     contexts = few_points(problem)
     for c, group in enumerate(contexts.groups):
         assert (contexts.call_callee[group.calls] == c).all()
@@ -40,7 +40,7 @@ def test_groups_list_every_call_with_its_return_ports(problem: Problem) -> None:
     assert sorted(listed.tolist()) == list(range(int(contexts.call_base[-1])))
 
 
-def test_exits_get_the_vectors(problem: Problem) -> None:
+def test_exits_get_the_vectors(problem: SearchProblem) -> None:
     contexts = few_points(problem)
     values = contexts.with_exits(np.zeros(int(contexts.base[-1])))
     for c, part in enumerate(contexts.parts):

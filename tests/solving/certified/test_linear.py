@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from recurl.solving.certified import linear
 from recurl.solving.certified.linear import Inverses, fixed_point, solve_from_identity
 from recurl.solving.certified.lower import Rewards, lower_bound
-from recurl.solving.certified.problem import Component, Problem
+from recurl.solving.certified.problem import Component, SearchProblem
 from recurl.solving.certified.upper import Links, no_hints, upper_bound
 
 from .parts import few_points, few_solved
@@ -28,7 +28,7 @@ def moves(part: Component, action: np.ndarray, share: np.ndarray) -> np.ndarray:
     ("dense", "short", "abs"), [(0, 0, 1e-9), (100, 0, 1e-9), (100, 1e9, 1e-4)]
 )
 def test_inverses_solve_the_equations(
-    problem: Problem, dense: int, short: float, abs: float, monkeypatch: pytest.MonkeyPatch
+    problem: SearchProblem, dense: int, short: float, abs: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(linear, "_DENSE", dense)
     monkeypatch.setattr(linear, "_SHORT", short)
@@ -53,7 +53,7 @@ def test_inverses_solve_the_equations(
             assert visits[np.ix_(own, columns)] == pytest.approx(rows, abs=abs)
 
 
-def test_corrections_are_steps_of_newton(problem: Problem) -> None:
+def test_corrections_are_steps_of_newton(problem: SearchProblem) -> None:
     contexts = few_points(problem)
     values = contexts.with_exits(np.zeros(int(contexts.base[-1])))
     links = Links.of(contexts, values, no_hints(contexts))
@@ -67,7 +67,7 @@ def test_corrections_are_steps_of_newton(problem: Problem) -> None:
     assert residual + after - step == pytest.approx(0, abs=1e-4)
 
 
-def test_old_inverses_come_to_the_same_fixed_point(problem: Problem) -> None:
+def test_old_inverses_come_to_the_same_fixed_point(problem: SearchProblem) -> None:
     upper = few_solved(problem)
     start = upper.values + 0.01
     again = upper_bound(upper.contexts, start, 1e-9, upper.inverses)
@@ -75,7 +75,7 @@ def test_old_inverses_come_to_the_same_fixed_point(problem: Problem) -> None:
     assert again.values == pytest.approx(upper.values, abs=1e-6)
 
 
-def test_only_other_equations_are_inverted_again(problem: Problem) -> None:
+def test_only_other_equations_are_inverted_again(problem: SearchProblem) -> None:
     upper = few_solved(problem)
     links, contexts = upper.links, upper.contexts
     inverses = Inverses(contexts)
@@ -94,7 +94,7 @@ def test_only_other_equations_are_inverted_again(problem: Problem) -> None:
     assert changed.nonzero()[0].tolist() == [1]
 
 
-def test_carried_inverses_are_those_of_the_contexts_named(problem: Problem) -> None:
+def test_carried_inverses_are_those_of_the_contexts_named(problem: SearchProblem) -> None:
     upper = few_solved(problem)
     assert upper.inverses is not None
     contexts = upper.contexts
@@ -120,7 +120,7 @@ def test_without_a_solution_the_right_side_comes_back() -> None:
     assert (solve_from_identity(csr_array(np.eye(2)), right) == right).all()
 
 
-def test_small_contexts_are_inverted_again_at_every_step(problem: Problem) -> None:
+def test_small_contexts_are_inverted_again_at_every_step(problem: SearchProblem) -> None:
     """As the rewards of a policy are linear, one step is exact then, and the second one sees it."""
     upper = few_solved(problem)
     assert upper.contexts.quick

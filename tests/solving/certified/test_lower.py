@@ -15,12 +15,12 @@ from recurl.solving.certified.lower import (
     improved,
     lower_bound,
 )
-from recurl.solving.certified.problem import Problem
+from recurl.solving.certified.problem import SearchProblem
 
 from .parts import few_solved
 
 
-def test_pieces_are_worth_what_the_policy_is(problem: Problem) -> None:
+def test_pieces_are_worth_what_the_policy_is(problem: SearchProblem) -> None:
     model = recurl.zoo.random_model(seed=2, components=3, nodes=8)
     upper = few_solved(problem)
     lower = lower_bound(upper.contexts, upper.links.action, upper.links.heaviest, 1e-12)
@@ -33,7 +33,7 @@ def test_pieces_are_worth_what_the_policy_is(problem: Problem) -> None:
     assert better.start() >= lower.start()
 
 
-def test_pieces_are_below_what_their_own_choices_give(problem: Problem) -> None:
+def test_pieces_are_below_what_their_own_choices_give(problem: SearchProblem) -> None:
     upper = few_solved(problem)
     links = upper.links
     lower = lower_bound(upper.contexts, links.action, links.heaviest, 1e-10, upper.inverses)
@@ -46,7 +46,7 @@ def test_pieces_are_below_what_their_own_choices_give(problem: Problem) -> None:
     assert lower.reach.sum(axis=1).max() <= 1
 
 
-def test_inverses_of_another_policy_are_good_enough(problem: Problem) -> None:
+def test_inverses_of_another_policy_are_good_enough(problem: SearchProblem) -> None:
     upper = few_solved(problem)
     links = upper.links
     alone = lower_bound(upper.contexts, links.action, links.heaviest, 1e-10)
@@ -55,7 +55,7 @@ def test_inverses_of_another_policy_are_good_enough(problem: Problem) -> None:
     assert helped.reach == pytest.approx(alone.reach, abs=1e-7)
 
 
-def test_a_bad_policy_is_improved(problem: Problem) -> None:
+def test_a_bad_policy_is_improved(problem: SearchProblem) -> None:
     upper = few_solved(problem)
     pairs = zip(upper.contexts.parts, upper.contexts.count, strict=True)
     worst = [np.repeat(part.begin[:, None], n, axis=1) for part, n in pairs]
@@ -65,7 +65,7 @@ def test_a_bad_policy_is_improved(problem: Problem) -> None:
     assert improved(lower, 1e-12, None).start() > lower.start() + 1e-3
 
 
-def test_values_at_the_vectors_are_those_of_the_pieces(problem: Problem) -> None:
+def test_values_at_the_vectors_are_those_of_the_pieces(problem: SearchProblem) -> None:
     upper = few_solved(problem)
     lower = lower_bound(upper.contexts, upper.links.action, upper.links.heaviest, 1e-12)
     values = lower.values()

@@ -8,11 +8,11 @@ import pytest
 import recurl
 from recurl.errors import NotProperError
 from recurl.model.tables import CALL, EXIT
-from recurl.solving.certified.problem import Problem, with_call_slack
+from recurl.solving.certified.problem import SearchProblem, with_call_slack
 from recurl.solving.question import Question
 
 
-def test_matrices_are_the_transitions(problem: Problem) -> None:
+def test_matrices_are_the_transitions(problem: SearchProblem) -> None:
     t = problem.tables
     values = np.random.default_rng(0).normal(size=t.n_vertices)
     for c, part in enumerate(problem.components):
@@ -29,7 +29,7 @@ def test_matrices_are_the_transitions(problem: Problem) -> None:
             assert chosen[i, 0] == part.begin[i] + int(np.argmax(worth))
 
 
-def test_calls_know_their_ports(problem: Problem) -> None:
+def test_calls_know_their_ports(problem: SearchProblem) -> None:
     t = problem.tables
     for part in problem.components:
         for i, q in enumerate(part.calls):
@@ -53,11 +53,11 @@ def test_of_equal_actions_the_first_is_best() -> None:
         .to("right", 1)
         .build()
     )
-    part = Problem.of(model, Question()).components[0]
+    part = SearchProblem.of(model, Question()).components[0]
     assert part.greedy(np.zeros((3, 2))).tolist() == [[0, 0]]
 
 
-def test_steps_have_slack_at_states_and_calls(problem: Problem) -> None:
+def test_steps_have_slack_at_states_and_calls(problem: SearchProblem) -> None:
     t, d = problem.tables, problem.steps
     expected = np.add.reduceat(t.prob * d[t.target], t.transition_start[:-1])
     assert (d[t.action_vertex] >= 1 + expected - 1e-9).all()
@@ -75,7 +75,7 @@ def test_call_slack_doubles() -> None:
     assert doubled.tolist() == [3.0 if kind == CALL else 2.0 for kind in t.vertex_kind]
 
 
-def test_crude_values_are_at_least_those_of_the_best_action(problem: Problem) -> None:
+def test_crude_values_are_at_least_those_of_the_best_action(problem: SearchProblem) -> None:
     t = problem.tables
     for c, part in enumerate(problem.components):
         vector, values = problem.crude(c)
@@ -84,17 +84,17 @@ def test_crude_values_are_at_least_those_of_the_best_action(problem: Problem) ->
         assert (values[part.states] >= part.earned(values[:, None])[1][:, 0] - 1e-9).all()
 
 
-def test_slack_follows_the_width(problem: Problem) -> None:
+def test_slack_follows_the_width(problem: SearchProblem) -> None:
     assert problem.slack(1.0) == pytest.approx(1e3 * problem.slack(1e-3))
     assert problem.slack(0.0) == 1e-13
 
 
 def test_the_least_total_is_the_greatest_of_negated_rewards() -> None:
     model = recurl.zoo.cloud()
-    least, greatest = (Problem.of(model, Question(o)) for o in ("min", "max"))
+    least, greatest = (SearchProblem.of(model, Question(o)) for o in ("min", "max"))
     assert (least.gain == -greatest.gain).all()
 
 
 def test_an_improper_model_is_refused() -> None:
     with pytest.raises(NotProperError):
-        Problem.of(recurl.zoo.gambler(p=0.6), Question())
+        SearchProblem.of(recurl.zoo.gambler(p=0.6), Question())

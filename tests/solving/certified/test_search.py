@@ -8,11 +8,11 @@ import pytest
 import recurl
 from recurl.model.tables import Floats
 from recurl.solving.certified.lower import Lower, lower_bound
-from recurl.solving.certified.problem import Problem
+from recurl.solving.certified.problem import SearchProblem
 from recurl.solving.certified.search import (
+    BestBounds,
     Calls,
-    Found,
-    Search,
+    PointSearch,
     arrivals,
     first_bounds,
     gaps_of_calls,
@@ -27,19 +27,19 @@ from recurl.solving.certified.upper import Upper
 from .parts import few_solved, random_problem
 
 
-def found_first(problem: Problem) -> tuple[Found, Upper, Lower]:
+def found_first(problem: SearchProblem) -> tuple[BestBounds, Upper, Lower]:
     upper, lower = first_bounds(problem)
-    found = Found()
+    found = BestBounds()
     found.keep_upper(upper)
     found.keep_lower(lower)
     return found, upper, lower
 
 
 def gaps_of_rounds(
-    problem: Problem, found: Found, seeds: list[Floats] | None, rounds: int
+    problem: SearchProblem, found: BestBounds, seeds: list[Floats] | None, rounds: int
 ) -> list[float]:
     assert found.lower is not None
-    search = Search(problem, 1e-6, seeds, found.lower, connected=True)
+    search = PointSearch(problem, 1e-6, seeds, found.lower, connected=True)
     gaps = []
     for _ in range(rounds):
         search.round(found)
@@ -47,7 +47,7 @@ def gaps_of_rounds(
     return gaps
 
 
-def test_first_bounds_are_sound(problem: Problem) -> None:
+def test_first_bounds_are_sound(problem: SearchProblem) -> None:
     found, upper, lower = found_first(problem)
     assert upper.excess_at([np.arange(n) for n in upper.contexts.count]) <= 1e-11
     assert lower.sound
@@ -55,14 +55,14 @@ def test_first_bounds_are_sound(problem: Problem) -> None:
     assert found.low <= recurl.solve(model).lower <= found.high
 
 
-def test_rounds_alone(problem: Problem) -> None:
+def test_rounds_alone(problem: SearchProblem) -> None:
     found, _, _ = found_first(problem)
     gaps = gaps_of_rounds(problem, found, None, 8)
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[-1] < 1e-4
 
 
-def test_rounds_from_the_points_of_trials(problem: Problem) -> None:
+def test_rounds_from_the_points_of_trials(problem: SearchProblem) -> None:
     found, upper, lower = found_first(problem)
     trials = Trials(upper, lower, tolerance=1e-8)
     trials.run()
@@ -73,7 +73,7 @@ def test_rounds_from_the_points_of_trials(problem: Problem) -> None:
     assert gaps[-1] < 1e-3
 
 
-def test_worse_bounds_are_not_kept(problem: Problem) -> None:
+def test_worse_bounds_are_not_kept(problem: SearchProblem) -> None:
     found, upper, lower = found_first(problem)
     better = few_solved(problem)
     found.keep_upper(better)
@@ -89,13 +89,13 @@ def test_points_not_connected_close_in_too() -> None:
     problem = random_problem(6)
     found, _, lower = found_first(problem)
     before = found.gap
-    search = Search(problem, 1e-4, None, lower, connected=False)
+    search = PointSearch(problem, 1e-4, None, lower, connected=False)
     for _ in range(3):
         search.round(found)
     assert found.gap < 0.1 * before
 
 
-def test_visits_are_those_of_a_run(problem: Problem) -> None:
+def test_visits_are_those_of_a_run(problem: SearchProblem) -> None:
     # With one context per component the upper bound's own policy is a chain to be evaluated.
     upper = few_solved(problem)
     inverses = inverses_of(upper)
@@ -110,14 +110,14 @@ def test_visits_are_those_of_a_run(problem: Problem) -> None:
     assert visits == pytest.approx(inverses.visits().toarray().T @ entries, abs=1e-8)
 
 
-def test_arrivals_sum_to_one(problem: Problem) -> None:
+def test_arrivals_sum_to_one(problem: SearchProblem) -> None:
     upper = few_solved(problem)
     arrive = arrivals(upper, inverses_of(upper))
     assert arrive.min() >= 0
     assert arrive.sum(axis=1) == pytest.approx(1)
 
 
-def test_errors_lie_between_the_tangent_and_the_bound(problem: Problem) -> None:
+def test_errors_lie_between_the_tangent_and_the_bound(problem: SearchProblem) -> None:
     upper = few_solved(problem)
     calls = Calls.of(upper)
     lower = lower_bound(upper.contexts, upper.links.action, upper.links.heaviest, 1e-12)
@@ -133,7 +133,7 @@ def test_errors_lie_between_the_tangent_and_the_bound(problem: Problem) -> None:
     assert errors[at] == pytest.approx(0, abs=1e-9)
 
 
-def test_worst_calls_make_up_the_gap_one_per_segment(problem: Problem) -> None:
+def test_worst_calls_make_up_the_gap_one_per_segment(problem: SearchProblem) -> None:
     upper = few_solved(problem)
     contexts, calls = upper.contexts, Calls.of(upper)
     gaps = np.random.default_rng(0).random(len(calls.value))

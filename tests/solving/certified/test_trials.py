@@ -11,8 +11,8 @@ import recurl
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.evidence import policy_of
 from recurl.solving.certified.points import Cloud
-from recurl.solving.certified.problem import Problem
-from recurl.solving.certified.search import Found, first_bounds
+from recurl.solving.certified.problem import SearchProblem
+from recurl.solving.certified.search import BestBounds, first_bounds
 from recurl.solving.certified.trials import Trials, needed_points
 from recurl.solving.certified.upper import Upper, upper_bound
 from recurl.solving.question import Question
@@ -31,7 +31,7 @@ def test_bounds_improve_and_stand(exits: int) -> None:
     for before, after in itertools.pairwise(seen):
         assert before[0] - 1e-12 <= after[0] <= after[1] <= before[1] + 1e-12
     assert seen[-1][1] - seen[-1][0] < 0.2 * (seen[0][1] - seen[0][0])
-    found = Found()
+    found = BestBounds()
     found.keep_upper(trials.upper())
     found.keep_lower(trials.lower())
     assert found.low == pytest.approx(seen[-1][0])
@@ -50,7 +50,7 @@ def test_every_piece_is_below_its_choices() -> None:
     assert lower.start() == pytest.approx(exact, abs=1e-6)
 
 
-def test_no_trust_in_points_that_the_start_does_not_lead_to(problem: Problem) -> None:
+def test_no_trust_in_points_that_the_start_does_not_lead_to(problem: SearchProblem) -> None:
     upper, lower = first_bounds(problem)
     far = [Cloud(np.array([[-1000.0, 0.0], problem.crude(c)[0]])) for c in range(3)]
     contexts = Contexts(problem, far)
@@ -84,7 +84,7 @@ def test_a_question_with_values_at_exits() -> None:
     model = recurl.zoo.leaky_pfa()
     t = model.tables
     root = tuple(float(k) for k in range(int(t.n_exits[t.start_component])))
-    problem = Problem.of(model, Question("max", "none", root))
+    problem = SearchProblem.of(model, Question("max", "none", root))
     trials = Trials(*first_bounds(problem), tolerance=1e-8)
     for _ in range(6):
         trials.run()

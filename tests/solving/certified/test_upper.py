@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import recurl
-from recurl.solving.certified.problem import Problem
+from recurl.solving.certified.problem import SearchProblem
 from recurl.solving.certified.upper import Links, Upper, no_hints
 
 from .parts import few_points, few_solved
 
 
-def test_raised_points_fail_nowhere(problem: Problem) -> None:
+def test_raised_points_fail_nowhere(problem: SearchProblem) -> None:
     upper = few_solved(problem, 1e-6)
     assert upper.excess > 0
     contexts, links = upper.contexts, upper.links
@@ -41,7 +41,7 @@ def test_raised_points_fail_nowhere(problem: Problem) -> None:
         assert raised[contexts.call_slots[call]] >= value + beyond - 1e-12
 
 
-def test_newton_comes_to_the_same_as_steps(problem: Problem) -> None:
+def test_newton_comes_to_the_same_as_steps(problem: SearchProblem) -> None:
     upper = few_solved(problem)
     assert upper.found
     contexts = upper.contexts
@@ -51,12 +51,12 @@ def test_newton_comes_to_the_same_as_steps(problem: Problem) -> None:
     assert upper.values == pytest.approx(values, abs=1e-6)
 
 
-def test_above_the_optimum(problem: Problem) -> None:
+def test_above_the_optimum(problem: SearchProblem) -> None:
     model = recurl.zoo.random_model(seed=2, components=3, nodes=8)
     assert few_solved(problem).start() >= recurl.solve(model, epsilon=1e-6).lower
 
 
-def test_excess_is_what_fails_where_the_start_leads(problem: Problem) -> None:
+def test_excess_is_what_fails_where_the_start_leads(problem: SearchProblem) -> None:
     upper = few_solved(problem)
     c = problem.start
     x = int(upper.used[c][0])
@@ -67,7 +67,7 @@ def test_excess_is_what_fails_where_the_start_leads(problem: Problem) -> None:
         assert {point for point, _ in mix} <= set(upper.used[c].tolist())
 
 
-def test_moves_follow_the_best_actions_and_the_slopes(problem: Problem) -> None:
+def test_moves_follow_the_best_actions_and_the_slopes(problem: SearchProblem) -> None:
     contexts = few_points(problem)
     values = np.random.default_rng(3).normal(size=int(contexts.base[-1]))
     links = Links.of(contexts, values, no_hints(contexts))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from recurl.errors import CheckpointError, LimitError
-from recurl.learn.deep.loop import Agent, Program
+from recurl.learn.deep.loop import DeepAgent, LoopProgram
 from recurl.learn.deep.replay import Transition, steps_of
 from recurl.learn.deep.settings import DeepSettings
 
@@ -24,8 +24,8 @@ class DeepEngine:
     """A deep learner's work; see `DeepModelEngine` and `DeepEnvEngine`."""
 
     settings: DeepSettings
-    program: Program
-    agent: Agent
+    program: LoopProgram
+    agent: DeepAgent
     flat: bool
     without_buffer = False
     """Whether this is a policy that was kept without the steps that it was learned from."""

@@ -42,10 +42,10 @@ from recurl.learn.deep.engine import (
 )
 from recurl.learn.deep.lanes import Look, Moment, lanes_of
 from recurl.learn.deep.loop import (
-    Agent,
+    DeepAgent,
     Kept,
-    Program,
-    Step,
+    LoopProgram,
+    LoopStep,
     at_start,
     choose,
     enter,
@@ -54,8 +54,8 @@ from recurl.learn.deep.loop import (
     step_draws,
 )
 from recurl.learn.deep.network import Shape
-from recurl.learn.deep.replay import Part, Record, cut, width
-from recurl.learn.deep.rule import Learned, greedy, health, predict
+from recurl.learn.deep.replay import Part, ReplayRecord, cut, width
+from recurl.learn.deep.rule import LearnedNetworks, greedy, health, predict
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.greedy_episodes import another, play_together
 from recurl.model.tables import CALLS, EXITS, STEP
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 class Seen(NamedTuple):
-    """Observations, numbers and masks of a step, a row per lane; the first part as in `Step`.
+    """Observations, numbers and masks of a step, a row per lane; the first part as in `LoopStep`.
 
     Attributes:
         next: What shows the state from which the lane goes on: another episode's, if one began.
@@ -157,26 +157,30 @@ class ObservationView:
 
 
 @partial(jax.jit, static_argnums=(0, 2))
-def _new_agent(program: Program, seed: jax.Array, lanes: int) -> Agent:
+def _new_agent(program: LoopProgram, seed: jax.Array, lanes: int) -> DeepAgent:
     return new_agent(program, seed, lanes)
 
 
 @partial(jax.jit, static_argnums=0)
 def first_actions(
-    program: Program, agent: Agent, observations: jax.Array, values: jax.Array, mask: jax.Array
+    program: LoopProgram,
+    agent: DeepAgent,
+    observations: jax.Array,
+    values: jax.Array,
+    mask: jax.Array,
 ) -> tuple[jax.Array, Kept | None]:
     """Actions with which lanes begin; see `choose`."""
     return choose(program, agent, observations, values, mask, step_draws(agent, len(mask))[:2])
 
 
-def _as_step(seen: Seen) -> Step:
-    return Step(**{name: getattr(seen, name) for name in Step._fields})
+def _as_step(seen: Seen) -> LoopStep:
+    return LoopStep(**{name: getattr(seen, name) for name in LoopStep._fields})
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def take_in(
-    program: Program, agent: Agent, sheets: Sheets, others: Sheets | None = None
-) -> tuple[Agent, jax.Array]:
+    program: LoopProgram, agent: DeepAgent, sheets: Sheets, others: Sheets | None = None
+) -> tuple[DeepAgent, jax.Array]:
     """Store what was seen, and counterfactual steps, learn, and choose the next actions.
 
     Returns:
@@ -221,10 +225,10 @@ class DeepEnvEngine(DeepEngine):
         self.shape = shape = Shape(observation, exits, int(self.lanes.action_space.n))
         ports = exits * shape.features if settings.refresh else 0
         self._most = most_counterfactuals(env)
-        record = Record(shape.features, ports, dtype, exits, shape.actions, 1 + self._most)
+        record = ReplayRecord(shape.features, ports, dtype, exits, shape.actions, 1 + self._most)
         # How wrappers show the observations of counterfactual steps.
         self._shown = exits_view(env) if self._most else None
-        self.program = Program(settings.plan, shape, record)
+        self.program = LoopProgram(settings.plan, shape, record)
         self.agent = _new_agent(self.program, jnp.uint32(settings.seed), self.lanes.count)
         # Masks that leave actions out, by observation: calls announce exits without them.
         self._masks: dict[bytes, np.ndarray] = {}
@@ -287,7 +291,7 @@ class DeepEnvEngine(DeepEngine):
             if not math.isfinite(self.loss):
                 break
 
-    def _take_over(self, agent: Agent) -> None:
+    def _take_over(self, agent: DeepAgent) -> None:
         """Go on with another agent, and with new episodes."""
         self.agent, self._seen = agent, None
         self._count, self._loss = int(agent.step), float(agent.learned.loss)
@@ -538,7 +542,11 @@ class DeepEnvEngine(DeepEngine):
 
 @partial(jax.jit, static_argnums=0)
 def policy_action(
-    program: Program, learned: Learned, observation: jax.Array, values: jax.Array, mask: jax.Array
+    program: LoopProgram,
+    learned: LearnedNetworks,
+    observation: jax.Array,
+    values: jax.Array,
+    mask: jax.Array,
 ) -> jax.Array:
     """Greedy actions of a state, or of several, by the weights of the policy."""
     plan, shape, _ = program
@@ -547,7 +555,11 @@ def policy_action(
 
 @partial(jax.jit, static_argnums=0)
 def policy_values(
-    program: Program, learned: Learned, values: jax.Array, ports: jax.Array, mask: jax.Array
+    program: LoopProgram,
+    learned: LearnedNetworks,
+    values: jax.Array,
+    ports: jax.Array,
+    mask: jax.Array,
 ) -> jax.Array:
     """Exit values with which a greedy run enters a call, by the weights of the policy."""
     return enter(program, learned, learned.policy, values, (ports, mask))[0]

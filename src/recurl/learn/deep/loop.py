@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from recurl.learn.deep.network import Params, Shape
 from recurl.learn.deep.replay import (
     Buffer,
-    Record,
+    ReplayRecord,
     Transition,
     chains,
     choose_rows,
@@ -29,7 +29,7 @@ from recurl.learn.deep.replay import (
 )
 from recurl.learn.deep.rule import (
     Batch,
-    Learned,
+    LearnedNetworks,
     Sums,
     best,
     clipped,
@@ -49,12 +49,12 @@ from recurl.learn.deep.settings import DeepSettings
 from recurl.model.tables import CALLS, EXITS
 
 
-class Program(NamedTuple):
+class LoopProgram(NamedTuple):
     """Everything that a loop is compiled for."""
 
     plan: DeepSettings
     shape: Shape
-    record: Record
+    record: ReplayRecord
 
 
 class View(Protocol):
@@ -80,7 +80,7 @@ class Kept(NamedTuple):
     left: jax.Array
 
 
-class Agent(NamedTuple):
+class DeepAgent(NamedTuple):
     """Everything that learning depends on.
 
     Attributes:
@@ -95,14 +95,14 @@ class Agent(NamedTuple):
 
     key: jax.Array
     step: jax.Array
-    learned: Learned
+    learned: LearnedNetworks
     buffer: Buffer
     last: jax.Array
     sums: Sums
     kept: Kept | None
 
 
-class Step(NamedTuple):
+class LoopStep(NamedTuple):
     """A step in every lane.
 
     Attributes:
@@ -136,12 +136,12 @@ class Step(NamedTuple):
     ends: jax.Array
 
 
-def new_agent(program: Program, seed: jax.Array, lanes: int) -> Agent:
+def new_agent(program: LoopProgram, seed: jax.Array, lanes: int) -> DeepAgent:
     """An agent that knows nothing."""
     plan, shape, record = program
     first, key = jax.random.split(jax.random.key(seed))
     none = jnp.zeros(lanes, jnp.int32)
-    return Agent(
+    return DeepAgent(
         jax.random.key_data(key),
         jnp.int32(0),
         new_learned(plan, shape, first),
@@ -152,7 +152,7 @@ def new_agent(program: Program, seed: jax.Array, lanes: int) -> Agent:
     )
 
 
-def at_start(agent: Agent, lanes: int) -> Agent:
+def at_start(agent: DeepAgent, lanes: int) -> DeepAgent:
     """The same agent where all lanes begin an episode."""
     none = jnp.zeros((3, lanes))
     sums = agent.sums._replace(sum=none[0], least=none[1], most=none[2])
@@ -160,7 +160,7 @@ def at_start(agent: Agent, lanes: int) -> Agent:
     return agent._replace(last=jnp.full(lanes, -1, jnp.int32), sums=sums, kept=kept)
 
 
-def step_draws(agent: Agent, lanes: int) -> jax.Array:
+def step_draws(agent: DeepAgent, lanes: int) -> jax.Array:
     """Four random numbers in [0, 1) for the next step of each lane.
 
     The first says whether to explore, the second the action then; a model uses the third for the
@@ -170,13 +170,13 @@ def step_draws(agent: Agent, lanes: int) -> jax.Array:
     return jax.random.uniform(key, (4, lanes))
 
 
-def batch_draws(agent: Agent, step: jax.Array, batch: int) -> jax.Array:
+def batch_draws(agent: DeepAgent, step: jax.Array, batch: int) -> jax.Array:
     """Random numbers in [0, 1) that sample the batch of a step."""
     key = jax.random.fold_in(_key(agent), step)
     return jax.random.uniform(key, (batch,))
 
 
-def rollout_batches(plan: DeepSettings, agent: Agent, size: int) -> jax.Array:
+def rollout_batches(plan: DeepSettings, agent: DeepAgent, size: int) -> jax.Array:
     """The rows of a rollout in random order, in each epoch another, cut into batches."""
     batch = min(plan.batch, size)
     keys = jax.random.split(jax.random.fold_in(_key(agent), agent.step), plan.epochs)
@@ -185,8 +185,8 @@ def rollout_batches(plan: DeepSettings, agent: Agent, size: int) -> jax.Array:
 
 
 def choose(
-    program: Program,
-    agent: Agent,
+    program: LoopProgram,
+    agent: DeepAgent,
     observations: jax.Array,
     values: jax.Array,
     mask: jax.Array,
@@ -218,8 +218,8 @@ def choose(
 
 
 def enter(
-    program: Program,
-    learned: Learned,
+    program: LoopProgram,
+    learned: LearnedNetworks,
     params: Params,
     values: jax.Array,
     ports: tuple[jax.Array, jax.Array],
@@ -246,8 +246,12 @@ def enter(
 
 
 def learn_from(
-    program: Program, view: View, agent: Agent, step: Step, others: Step | None = None
-) -> tuple[Agent, jax.Array]:
+    program: LoopProgram,
+    view: View,
+    agent: DeepAgent,
+    step: LoopStep,
+    others: LoopStep | None = None,
+) -> tuple[DeepAgent, jax.Array]:
     """Store a step of every lane, and learn as often as there were steps.
 
     Args:
@@ -280,7 +284,7 @@ def learn_from(
 
 
 def _rows(
-    program: Program, view: View, learned: Learned, step: Step
+    program: LoopProgram, view: View, learned: LearnedNetworks, step: LoopStep
 ) -> tuple[Transition, jax.Array]:
     """Steps as they are stored, and the exit values in which runs go on after them."""
     entered, least = _entered(program, view, learned, step)
@@ -299,7 +303,7 @@ def _rows(
 
 
 def _entered(
-    program: Program, view: View, learned: Learned, step: Step
+    program: LoopProgram, view: View, learned: LearnedNetworks, step: LoopStep
 ) -> tuple[jax.Array, jax.Array]:
     """Exit values of what each lane called, if any did."""
     nothing = (jnp.zeros_like(step.values), jnp.zeros(len(step.move)))
@@ -314,8 +318,8 @@ def _entered(
 
 
 def _stored(
-    program: Program, agent: Agent, rows: Transition, step: Step, number: jax.Array
-) -> Agent:
+    program: LoopProgram, agent: DeepAgent, rows: Transition, step: LoopStep, number: jax.Array
+) -> DeepAgent:
     """The agent with the steps of all lanes stored."""
     size = len(agent.buffer.numbers)
     where = (number * program.record.per_step) % size
@@ -329,13 +333,13 @@ def _stored(
 
 
 def _counterfactuals_stored(
-    program: Program,
-    agent: Agent,
+    program: LoopProgram,
+    agent: DeepAgent,
     rows: tuple[Transition, Transition],
-    step: Step,
+    step: LoopStep,
     exist: jax.Array,
     number: jax.Array,
-) -> Agent:
+) -> DeepAgent:
     """The agent with the counterfactual steps of all lanes stored.
 
     Every step takes as many rows: where a counterfactual step does not exist, the step of the lane
@@ -351,18 +355,18 @@ def _counterfactuals_stored(
 
 
 def _updated(
-    program: Program, view: View, agent: Agent, real: jax.Array, number: jax.Array
-) -> Agent:
+    program: LoopProgram, view: View, agent: DeepAgent, real: jax.Array, number: jax.Array
+) -> DeepAgent:
     """The agent after the updates that are due, and with some stored calls refreshed."""
     plan, record = program.plan, program.record
     due = real & (number >= plan.warm_up) & (number % plan.train_every == 0)
 
-    def learn(lane: jax.Array, learned: Learned) -> Learned:
+    def learn(lane: jax.Array, learned: LearnedNetworks) -> LearnedNetworks:
         draws = batch_draws(agent, number[lane], plan.batch)
         rows = places(agent.buffer, _count_rows(agent, record), draws)
         return _learn(program, view, agent, rows, number[lane], learned)
 
-    def one(lane: jax.Array, learned: Learned) -> Learned:
+    def one(lane: jax.Array, learned: LearnedNetworks) -> LearnedNetworks:
         return jax.lax.cond(due[lane], partial(learn, lane), lambda same: same, learned)
 
     learned = agent.learned
@@ -384,13 +388,15 @@ def _updated(
     return agent._replace(learned=learned, buffer=buffer)
 
 
-def _rollout_learned(program: Program, view: View, agent: Agent, steps: jax.Array) -> Agent:
+def _rollout_learned(
+    program: LoopProgram, view: View, agent: DeepAgent, steps: jax.Array
+) -> DeepAgent:
     """The agent after the updates from a rollout, if the latest steps complete one."""
     plan, shape, size = program.plan, program.shape, len(agent.buffer.numbers)
     rows = _count_rows(agent, program.record)
     full = rows // size > (rows - steps * program.record.per_step) // size
 
-    def work(learned: Learned) -> Learned:
+    def work(learned: LearnedNetworks) -> LearnedNetworks:
         rewards = steps_of(program.record, agent.buffer).reward
         learned = measured(plan, learned, rewards, jnp.ones(size, bool))
         order = rollout_batches(plan, agent, size)
@@ -398,7 +404,7 @@ def _rollout_learned(program: Program, view: View, agent: Agent, steps: jax.Arra
         goal = traced(plan, shape, learned, batch, then)
         goal = clipped(plan, agent.sums, batch, goal)
 
-        def one(i: jax.Array, learned: Learned) -> Learned:
+        def one(i: jax.Array, learned: LearnedNetworks) -> LearnedNetworks:
             some = jax.tree.map(lambda x: x[order[i]], batch)
             return descend(plan, shape, learned, some, goal[order[i]], agent.step)
 
@@ -408,24 +414,26 @@ def _rollout_learned(program: Program, view: View, agent: Agent, steps: jax.Arra
     return agent._replace(learned=jax.lax.cond(due, work, lambda same: same, agent.learned))
 
 
-def _key(agent: Agent) -> jax.Array:
+def _key(agent: DeepAgent) -> jax.Array:
     return jax.random.wrap_key_data(agent.key)
 
 
 def _learn(
-    program: Program,
+    program: LoopProgram,
     view: View,
-    agent: Agent,
+    agent: DeepAgent,
     rows: jax.Array,
     number: jax.Array,
-    learned: Learned,
-) -> Learned:
+    learned: LearnedNetworks,
+) -> LearnedNetworks:
     """One update, from a batch of stored steps."""
     batch, _ = _batch(program, view, agent, rows)
     return update(program.plan, program.shape, learned, batch, agent.sums, number)
 
 
-def _batch(program: Program, view: View, agent: Agent, rows: jax.Array) -> tuple[Batch, jax.Array]:
+def _batch(
+    program: LoopProgram, view: View, agent: DeepAgent, rows: jax.Array
+) -> tuple[Batch, jax.Array]:
     """Stored steps as the network sees them, and the rows of the steps that follow them."""
     plan, record = program.plan, program.record
     steps, discount = chains(record, agent.buffer, rows, plan.n_step, plan.gamma)
@@ -436,6 +444,6 @@ def _batch(program: Program, view: View, agent: Agent, rows: jax.Array) -> tuple
     ), steps.next  # fmt: skip
 
 
-def _count_rows(agent: Agent, record: Record) -> jax.Array:
+def _count_rows(agent: DeepAgent, record: ReplayRecord) -> jax.Array:
     """Rows that were ever stored."""
     return agent.step * record.per_step

@@ -22,9 +22,9 @@ from recurl.learn.deep.engine import (
     mean_return,
 )
 from recurl.learn.deep.loop import (
-    Agent,
-    Program,
-    Step,
+    DeepAgent,
+    LoopProgram,
+    LoopStep,
     choose,
     enter,
     learn_from,
@@ -32,15 +32,15 @@ from recurl.learn.deep.loop import (
     step_draws,
 )
 from recurl.learn.deep.network import Shape
-from recurl.learn.deep.replay import Record, choose_rows
-from recurl.learn.deep.rule import Learned, health, predict
+from recurl.learn.deep.replay import ReplayRecord, choose_rows
+from recurl.learn.deep.rule import LearnedNetworks, health, predict
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.deep.simulator import (
     ModelArrays,
     ModelSizes,
     ModelView,
-    Outcome,
     Place,
+    SimulatedOutcome,
     Tested,
     begin,
     follow,
@@ -84,10 +84,10 @@ class Tally(NamedTuple):
     returns: jax.Array
 
 
-class Run(NamedTuple):
+class LoopRun(NamedTuple):
     """A run in copies of a model: the agent, where each episode stands, and their counts."""
 
-    agent: Agent
+    agent: DeepAgent
     place: Place
     tally: Tally
 
@@ -104,26 +104,26 @@ class DeepModelEngine(DeepEngine):
         shape = Shape((rows.shape[1],), sizes.exits, sizes.actions)
         refreshes = bool(settings.refresh and sizes.exits)
         # Vertices and boxes are stored: all else is known of them.
-        record = Record(1, int(refreshes), "int32", sizes.exits, 0)
-        self.program = Program(settings.plan, shape, record)
+        record = ReplayRecord(1, int(refreshes), "int32", sizes.exits, 0)
+        self.program = LoopProgram(settings.plan, shape, record)
         self.model_arrays = model_arrays(model.tables, rows)
-        self.run: Run = _new_run(*self._where, jnp.uint32(settings.seed))
+        self.run: LoopRun = _new_run(*self._where, jnp.uint32(settings.seed))
         self._test_key = jax.random.key(settings.seed)
         # Results of the test that was due at the end of the last advance.
         self._tested: dict[tuple[int, int, int], Tested] = {}
 
     @property
-    def _where(self) -> tuple[Program, ModelSizes, ModelArrays]:
+    def _where(self) -> tuple[LoopProgram, ModelSizes, ModelArrays]:
         """Arguments that every compiled program takes first."""
         return self.program, self.sizes, self.model_arrays
 
     @property
-    def agent(self) -> Agent:
+    def agent(self) -> DeepAgent:
         """The agent of the run."""
         return self.run.agent
 
     @agent.setter
-    def agent(self, agent: Agent) -> None:
+    def agent(self, agent: DeepAgent) -> None:
         self.run, self._tested = self.run._replace(agent=agent), {}
 
     @property
@@ -162,7 +162,7 @@ class DeepModelEngine(DeepEngine):
         about = (s.evaluate_episodes, s.evaluate_limit, 1 + self.steps)
         self._tested = {about: tested} if due else {}
 
-    def _advanced(self, steps: int) -> tuple[Run, Tested, float]:
+    def _advanced(self, steps: int) -> tuple[LoopRun, Tested, float]:
         """The run after a number of steps, the test that was due then, and the loss."""
         run, tested = advance(*self._where, self.run, jnp.int32(steps), self._test_key)
         return run, tested, float(health(run.agent.learned))
@@ -258,25 +258,27 @@ def key_of_test(key: jax.Array, stream: jax.Array) -> jax.Array:
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _new_run(program: Program, sizes: ModelSizes, arrays: ModelArrays, seed: jax.Array) -> Run:
+def _new_run(
+    program: LoopProgram, sizes: ModelSizes, arrays: ModelArrays, seed: jax.Array
+) -> LoopRun:
     """The beginning of a run."""
     copies, limit = program.plan.copies, program.plan.stack_limit
     draws = jax.random.uniform(jax.random.fold_in(jax.random.key(seed), 2), (copies,))
     place = jax.vmap(lambda draw: begin(sizes, arrays, draw, limit))(draws)
     zero, none = jnp.zeros(copies, jnp.int32), jnp.zeros(copies)
     tally = Tally(zero, none, zero, zero, zero, zero, none)
-    return Run(new_agent(program, seed, copies), place, tally)
+    return LoopRun(new_agent(program, seed, copies), place, tally)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def advance(
-    program: Program,
+    program: LoopProgram,
     sizes: ModelSizes,
     arrays: ModelArrays,
-    run: Run,
+    run: LoopRun,
     steps: jax.Array,
     key: jax.Array,
-) -> tuple[Run, Tested]:
+) -> tuple[LoopRun, Tested]:
     """Take a number of steps, learning, and test if that is due then.
 
     It ends early after a loss that is not finite.
@@ -286,7 +288,7 @@ def advance(
     """
     plan, end = program.plan, run.agent.step + steps
 
-    def goes_on(run: Run) -> jax.Array:
+    def goes_on(run: LoopRun) -> jax.Array:
         return (run.agent.step < end) & jnp.isfinite(run.agent.learned.loss)
 
     run = jax.lax.while_loop(goes_on, partial(_one_step, program, sizes, arrays, end), run)
@@ -303,11 +305,11 @@ def advance(
 
 
 def _one_step(
-    program: Program, sizes: ModelSizes, arrays: ModelArrays, end: jax.Array, run: Run
-) -> Run:
+    program: LoopProgram, sizes: ModelSizes, arrays: ModelArrays, end: jax.Array, run: LoopRun
+) -> LoopRun:
     """One step of each copy of the model, and of learning.
 
-    Step i of a run is a step of copy i modulo their number. A stretch may begin or end between
+    LoopStep i of a run is a step of copy i modulo their number. A stretch may begin or end between
     copies: all of them draw, and those whose turn is before or after it stay as they are.
     """
     agent, place, view = run.agent, run.place, ModelView(sizes, arrays)
@@ -331,7 +333,7 @@ def _one_step(
     agent = agent._replace(last=_rows(real, agent.last, run.agent.last))
     there = each(partial(follow, arrays))(place, out, after)
     fresh = each(lambda place, draw: restart(place, arrays, draw))(there, start)
-    return Run(agent, _placed(place, there, fresh, real, ends), tally)
+    return LoopRun(agent, _placed(place, there, fresh, real, ends), tally)
 
 
 def _for_one(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -365,14 +367,14 @@ def _rows(which: jax.Array, new: Tree, old: Tree) -> Tree:
 
 
 def _step(
-    program: Program,
+    program: LoopProgram,
     arrays: ModelArrays,
     place: Place,
     action: jax.Array,
-    out: Outcome,
+    out: SimulatedOutcome,
     real: jax.Array,
     ends: jax.Array,
-) -> Step:
+) -> LoopStep:
     """A step of the model as that of a lane: a flat learner knows ordinary steps and the end."""
     exits, over = program.shape.exits, is_over(place, out)
     _, box, popped = top(place, out)
@@ -381,7 +383,7 @@ def _step(
     move = out.move if exits else jnp.where(over, EXITS, STEP)
     worth = place.values[jnp.minimum(out.landing, exits - 1)] if exits else jnp.float32(0)
     none = jnp.zeros(0, bool)
-    return Step(
+    return LoopStep(
         here=place.vertex[None],
         there=there[None],
         ports=jnp.where(out.move == CALLS, out.box, 0)[None],
@@ -399,7 +401,7 @@ def _step(
 
 
 def _counted(
-    plan: DeepSettings, tally: Tally, place: Place, out: Outcome
+    plan: DeepSettings, tally: Tally, place: Place, out: SimulatedOutcome
 ) -> tuple[jax.Array, Tally]:
     """Whether the episode ends with a step, and the counts after it."""
     length, gain = tally.length + 1, tally.gain + out.reward
@@ -420,10 +422,10 @@ def _counted(
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _entered(
-    program: Program,
+    program: LoopProgram,
     sizes: ModelSizes,
     arrays: ModelArrays,
-    learned: Learned,
+    learned: LearnedNetworks,
     values: jax.Array,
     box: jax.Array,
 ) -> jax.Array:
@@ -433,7 +435,11 @@ def _entered(
 
 @partial(jax.jit, static_argnums=0)
 def _q_values(
-    program: Program, features: jax.Array, learned: Learned, vertices: jax.Array, values: jax.Array
+    program: LoopProgram,
+    features: jax.Array,
+    learned: LearnedNetworks,
+    vertices: jax.Array,
+    values: jax.Array,
 ) -> jax.Array:
     plan, shape, _ = program
     same = jnp.broadcast_to(values, (len(vertices), shape.exits))

@@ -44,7 +44,7 @@ def cut(table: Any, parts: Iterable[Part]) -> list[Any]:
     return found
 
 
-class Record(NamedTuple):
+class ReplayRecord(NamedTuple):
     """Layout of a stored step.
 
     Attributes:
@@ -119,7 +119,7 @@ class Buffer(NamedTuple):
     numbers: jax.Array
 
 
-def new_buffer(record: Record, size: int) -> Buffer:
+def new_buffer(record: ReplayRecord, size: int) -> Buffer:
     """An empty buffer for a number of steps."""
     return Buffer(
         jnp.zeros((size, width(record.shown_parts)), record.dtype),
@@ -127,7 +127,7 @@ def new_buffer(record: Record, size: int) -> Buffer:
     )
 
 
-def rows_of(record: Record, steps: Transition) -> Buffer:
+def rows_of(record: ReplayRecord, steps: Transition) -> Buffer:
     """Steps as rows of a buffer."""
     count = len(steps.action)
 
@@ -137,7 +137,7 @@ def rows_of(record: Record, steps: Transition) -> Buffer:
     return Buffer(table(steps[:SHOWN], record.dtype), table(steps[SHOWN:], "float32"))
 
 
-def steps_of(record: Record, rows: Buffer) -> Transition:
+def steps_of(record: ReplayRecord, rows: Buffer) -> Transition:
     """Rows of a buffer as steps; numbers have their own types again."""
     shown, numbers = cut(rows.shown, record.shown_parts), cut(rows.numbers, record.number_parts)
     steps = Transition(*shown, *numbers)
@@ -150,7 +150,7 @@ def steps_of(record: Record, rows: Buffer) -> Transition:
     )
 
 
-def store(record: Record, buffer: Buffer, where: jax.Array, steps: Transition) -> Buffer:
+def store(record: ReplayRecord, buffer: Buffer, where: jax.Array, steps: Transition) -> Buffer:
     """Write steps to rows of a buffer; those whose row is its length or more are left out."""
     rows = rows_of(record, steps)
     return Buffer(
@@ -183,7 +183,7 @@ def places(buffer: Buffer, stored: jax.Array, draws: jax.Array) -> jax.Array:
 
 
 def chains(
-    record: Record, buffer: Buffer, rows: jax.Array, n_step: int, gamma: float
+    record: ReplayRecord, buffer: Buffer, rows: jax.Array, n_step: int, gamma: float
 ) -> tuple[Transition, jax.Array]:
     """Stored steps, each joined with up to ``n_step - 1`` of those that follow it.
 
@@ -229,7 +229,7 @@ def refresh_draws(key: jax.Array, step: jax.Array, count: int) -> jax.Array:
 
 
 def refreshed(
-    record: Record,
+    record: ReplayRecord,
     buffer: Buffer,
     stored: jax.Array,
     due: jax.Array,

@@ -35,7 +35,7 @@ class Sizes(NamedTuple):
     squares: jax.Array
 
 
-class Learned(NamedTuple):
+class LearnedNetworks(NamedTuple):
     """Everything that is learned.
 
     Attributes:
@@ -115,13 +115,15 @@ class Batch(NamedTuple):
     discount: jax.Array
 
 
-def new_learned(plan: DeepSettings, shape: Shape, key: jax.Array) -> Learned:
+def new_learned(plan: DeepSettings, shape: Shape, key: jax.Array) -> LearnedNetworks:
     """A network that knows nothing."""
     params = network_named(plan.network).init(plan, shape, key)
     zero, none = jnp.int32(0), jnp.float32(0)
     target = params if plan.target_every else None
     average = params if plan.averaging else None
-    return Learned(params, target, average, ADAM.init(params), zero, none, Sizes(none, none))
+    return LearnedNetworks(
+        params, target, average, ADAM.init(params), zero, none, Sizes(none, none)
+    )
 
 
 def scheduled(schedule: Schedule, step: jax.Array) -> jax.Array:
@@ -135,7 +137,7 @@ def scheduled(schedule: Schedule, step: jax.Array) -> jax.Array:
     return schedule.last + (schedule.first - schedule.last) * 2.0 ** (-step / schedule.scale)
 
 
-def unit(plan: DeepSettings, learned: Learned) -> jax.Array:
+def unit(plan: DeepSettings, learned: LearnedNetworks) -> jax.Array:
     """Factor from rewards to units of the network."""
     if plan.reward_scale != "warm_up":
         return jnp.float32(plan.reward_scale)
@@ -143,7 +145,9 @@ def unit(plan: DeepSettings, learned: Learned) -> jax.Array:
     return jnp.where(squares > 0, jnp.sqrt(number / jnp.where(squares > 0, squares, 1.0)), 1.0)
 
 
-def measured(plan: DeepSettings, learned: Learned, rewards: jax.Array, real: jax.Array) -> Learned:
+def measured(
+    plan: DeepSettings, learned: LearnedNetworks, rewards: jax.Array, real: jax.Array
+) -> LearnedNetworks:
     """Note sizes of rewards, until the first update; longer if all of them were 0."""
     if plan.reward_scale != "warm_up":
         return learned
@@ -157,7 +161,7 @@ def measured(plan: DeepSettings, learned: Learned, rewards: jax.Array, real: jax
 def predict(
     plan: DeepSettings,
     shape: Shape,
-    learned: Learned,
+    learned: LearnedNetworks,
     params: Params,
     observations: jax.Array,
     values: jax.Array,
@@ -222,8 +226,13 @@ def attainable(sums: Sums, values: jax.Array, goal: jax.Array) -> jax.Array:
 
 
 def update(
-    plan: DeepSettings, shape: Shape, learned: Learned, batch: Batch, sums: Sums, step: jax.Array
-) -> Learned:
+    plan: DeepSettings,
+    shape: Shape,
+    learned: LearnedNetworks,
+    batch: Batch,
+    sums: Sums,
+    step: jax.Array,
+) -> LearnedNetworks:
     """One step of Adam on the mean squared distance to the targets."""
     ahead = _ahead(plan, shape, learned, batch)
     goal = targets(batch.move, batch.reward, ahead, batch.other, batch.discount)
@@ -231,7 +240,7 @@ def update(
 
 
 def traced(
-    plan: DeepSettings, shape: Shape, learned: Learned, batch: Batch, then: jax.Array
+    plan: DeepSettings, shape: Shape, learned: LearnedNetworks, batch: Batch, then: jax.Array
 ) -> jax.Array:
     """Targets of the steps of a rollout that also learn from the steps after them.
 
@@ -270,11 +279,11 @@ def clipped(plan: DeepSettings, sums: Sums, batch: Batch, goal: jax.Array) -> ja
 def descend(
     plan: DeepSettings,
     shape: Shape,
-    learned: Learned,
+    learned: LearnedNetworks,
     batch: Batch,
     goal: jax.Array,
     step: jax.Array,
-) -> Learned:
+) -> LearnedNetworks:
     """One step of Adam on the mean squared distance to given targets."""
     size = unit(plan, learned)
 
@@ -290,7 +299,7 @@ def descend(
     return _after(plan, learned, online, adam, value)
 
 
-def _ahead(plan: DeepSettings, shape: Shape, learned: Learned, batch: Batch) -> jax.Array:
+def _ahead(plan: DeepSettings, shape: Shape, learned: LearnedNetworks, batch: Batch) -> jax.Array:
     """Values of the next states, by the target network if there is one."""
     there = (batch.observations_there, batch.values_there)
     params = learned.online if learned.target is None else learned.target
@@ -302,8 +311,8 @@ def _ahead(plan: DeepSettings, shape: Shape, learned: Learned, batch: Batch) -> 
 
 
 def _after(
-    plan: DeepSettings, learned: Learned, online: Params, adam: Any, loss: jax.Array
-) -> Learned:
+    plan: DeepSettings, learned: LearnedNetworks, online: Params, adam: Any, loss: jax.Array
+) -> LearnedNetworks:
     updates = learned.updates + 1
     target = average = None
     if plan.target_every:
@@ -319,7 +328,7 @@ def _after(
 
 
 @jax.jit
-def health(learned: Learned) -> jax.Array:
+def health(learned: LearnedNetworks) -> jax.Array:
     """The loss; nan if the weights are no longer finite, which the next loss would tell."""
     fine = jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves(learned.online)])
     return jnp.where(fine.all(), learned.loss, jnp.nan)

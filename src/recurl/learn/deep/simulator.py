@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recurl.learn.deep.loop import Program, enter
-from recurl.learn.deep.rule import Learned, greedy, predict
+from recurl.learn.deep.loop import LoopProgram, enter
+from recurl.learn.deep.rule import LearnedNetworks, greedy, predict
 from recurl.model.outcomes import outcomes_of_model
 from recurl.model.tables import CALLS, EXITS
 
@@ -60,7 +60,7 @@ class Place(NamedTuple):
     vectors: jax.Array
 
 
-class Outcome(NamedTuple):
+class SimulatedOutcome(NamedTuple):
     """The result of an action; ``landing`` is an exit's index if the move is EXITS."""
 
     reward: jax.Array
@@ -144,7 +144,7 @@ def restart(place: Place, arrays: ModelArrays, draw: jax.Array) -> Place:
 
 def outcome(
     sizes: ModelSizes, arrays: ModelArrays, vertex: jax.Array, action: jax.Array, draw: jax.Array
-) -> Outcome:
+) -> SimulatedOutcome:
     """The result of an action: the first outcome whose ``below`` is above the number drawn."""
     number = arrays.action_start[vertex] + action
     low, high = arrays.row_start[number], arrays.row_start[number + 1] - 1
@@ -156,7 +156,7 @@ def outcome(
         return jnp.where(lower, low, jnp.minimum(middle + 1, high)), jnp.where(lower, middle, high)
 
     i, _ = jax.lax.fori_loop(0, sizes.halvings, halve, (low, high))
-    return Outcome(arrays.reward[i], arrays.move[i], arrays.landing[i], arrays.box[i])
+    return SimulatedOutcome(arrays.reward[i], arrays.move[i], arrays.landing[i], arrays.box[i])
 
 
 def return_ports(
@@ -168,7 +168,7 @@ def return_ports(
     return jnp.where(there, first + count, first), there
 
 
-def top(place: Place, out: Outcome) -> tuple[jax.Array, jax.Array, jax.Array]:
+def top(place: Place, out: SimulatedOutcome) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The level of the stack that a step writes or returns to, its box and its exit values.
 
     After a call the level is that above the stack; the box and the values are anything then, and
@@ -179,7 +179,7 @@ def top(place: Place, out: Outcome) -> tuple[jax.Array, jax.Array, jax.Array]:
     return level, place.boxes[level], place.vectors[level]
 
 
-def follow(arrays: ModelArrays, place: Place, out: Outcome, values: jax.Array) -> Place:
+def follow(arrays: ModelArrays, place: Place, out: SimulatedOutcome, values: jax.Array) -> Place:
     """Where a run goes on.
 
     A call beyond the limit of the stack is not kept: the caller must cut the episode then, and end
@@ -202,12 +202,12 @@ def follow(arrays: ModelArrays, place: Place, out: Outcome, values: jax.Array) -
     return Place(jnp.where(exits, back, out.landing), values, height, boxes, vectors)
 
 
-def is_over(place: Place, out: Outcome) -> jax.Array:
+def is_over(place: Place, out: SimulatedOutcome) -> jax.Array:
     """Whether a step ends the run: it leaves the component in which it began."""
     return (out.move == EXITS) & (place.height == 0)
 
 
-def overflows(place: Place, out: Outcome) -> jax.Array:
+def overflows(place: Place, out: SimulatedOutcome) -> jax.Array:
     """Whether a step calls with a full stack."""
     return (out.move == CALLS) & (place.height == place.boxes.shape[-1])
 
@@ -234,10 +234,10 @@ def no_episodes(count: int) -> Tested:
 
 @partial(jax.jit, static_argnums=(0, 1, 5))
 def greedy_episodes(
-    program: Program,
+    program: LoopProgram,
     sizes: ModelSizes,
     arrays: ModelArrays,
-    learned: Learned,
+    learned: LearnedNetworks,
     key: jax.Array,
     count: int,
     limit: jax.Array,
@@ -259,10 +259,10 @@ def greedy_episodes(
 
 
 def _greedy_step(
-    program: Program,
+    program: LoopProgram,
     sizes: ModelSizes,
     arrays: ModelArrays,
-    learned: Learned,
+    learned: LearnedNetworks,
     key: jax.Array,
     t: Episodes,
 ) -> Episodes:

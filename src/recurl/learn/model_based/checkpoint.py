@@ -8,7 +8,7 @@ import numpy as np
 
 from recurl.learn.checkpoint import expect
 from recurl.learn.model_based.contexts import Context
-from recurl.learn.model_based.counts import CALL, END, EXIT, STEP, Counts
+from recurl.learn.model_based.counts import CALL, END, EXIT, STEP, OutcomeCounts
 from recurl.learn.numbering import decode_key, encode_key
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ def restore(
             context.visited = flag
 
 
-def _restore_counts(counts: Counts, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def _restore_counts(
+    counts: OutcomeCounts, header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
     for text in header["states"]:
         counts.add_state(decode_key(text))
     last = len(counts.states) - 1
@@ -115,7 +117,7 @@ def _restore_counts(counts: Counts, header: dict[str, Any], arrays: dict[str, np
     _restore_outcomes(counts, arrays)
 
 
-def _restore_outcomes(counts: Counts, arrays: dict[str, np.ndarray]) -> None:
+def _restore_outcomes(counts: OutcomeCounts, arrays: dict[str, np.ndarray]) -> None:
     bounds = {
         "owner": (0, len(counts.tried) - 1),
         "kind": (STEP, END),
@@ -131,7 +133,7 @@ def _restore_outcomes(counts: Counts, arrays: dict[str, np.ndarray]) -> None:
         counts.add(owner, kind, target, box, reward, count)
 
 
-def _restored_contexts(counts: Counts, arrays: dict[str, np.ndarray]) -> list[Context]:
+def _restored_contexts(counts: OutcomeCounts, arrays: dict[str, np.ndarray]) -> list[Context]:
     last = len(counts.states) - 1
     states = expect(arrays, "context_state", np.int64, 0, last).tolist()
     width = expect(arrays, "context_width", np.int64, 3, _MOST)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from recurl.learn.model_based.counts import CALL, END, EXIT, STEP, Counts
+from recurl.learn.model_based.counts import CALL, END, EXIT, STEP, OutcomeCounts
 from recurl.model.tables import Floats
 
 _HOPE = 0.05
@@ -134,7 +134,7 @@ class Beliefs:
         close = high - low <= 2 * (self.same * (span + _HOPE * (max(now) - min(now))) + 1e-9)
         return value + (0.5 * (low + high) if close else low)
 
-    def pair(self, counts: Counts, pair: int, context: Context) -> float:
+    def pair(self, counts: OutcomeCounts, pair: int, context: Context) -> float:
         """The value of a pair in a context, by the present counts."""
         tried = counts.tried[pair]
         worth, get = context.worth, context.values.get
@@ -161,7 +161,7 @@ class Beliefs:
         more = self.bonus * spread / math.sqrt(tried)
         return (total + self.prior * gamma * unknown) / (tried + self.prior) + more
 
-    def choose(self, counts: Counts, state: int, context: Context) -> tuple[int, float]:
+    def choose(self, counts: OutcomeCounts, state: int, context: Context) -> tuple[int, float]:
         """The best pair of a state, among equals the one tried least, and what it is worth."""
         best, value = -1, 0.0
         for pair in counts.pairs_of[state]:

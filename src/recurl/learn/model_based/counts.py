@@ -21,7 +21,7 @@ STEP, CALL, EXIT, LEAVE, END = range(5)
 component (through an exit that is not named), and to the end of a run with calls pending."""
 
 
-class Counts:
+class OutcomeCounts:
     """States, pairs of state and action, boxes, and how often each outcome was observed.
 
     Args:
@@ -46,7 +46,7 @@ class Counts:
         starts: How often runs have begun at each state.
 
     Example:
-        >>> counts = Counts(spaces.Discrete(3), spaces.Discrete(2))
+        >>> counts = OutcomeCounts(spaces.Discrete(3), spaces.Discrete(2))
         >>> counts.begin(counts.visit(0, None))
         >>> counts.add(counts.pairs_of[0][1], STEP, counts.visit(2, None), -1, -0.5)
         >>> counts.tried, counts.component(1) == counts.component(0)

@@ -24,7 +24,7 @@ from recurl.env.protocol import (
 from recurl.errors import ProtocolError
 from recurl.learn.greedy_episodes import another, play
 from recurl.learn.model_based.contexts import Beliefs, Context
-from recurl.learn.model_based.counts import CALL, END, EXIT, LEAVE, STEP, Counts
+from recurl.learn.model_based.counts import CALL, END, EXIT, LEAVE, STEP, OutcomeCounts
 from recurl.learn.model_based.planner import Planner
 from recurl.model.rmdp import RMDP
 
@@ -104,7 +104,7 @@ class ModelBasedEngine:
             raise ProtocolError(f"model-based learning needs Discrete actions, not {found}")
         self.settings, self.evaluation_env = settings, evaluation_env
         self.view: View | None = exits_view(self.env)
-        self.counts = Counts(self.env.observation_space, self.env.action_space)
+        self.counts = OutcomeCounts(self.env.observation_space, self.env.action_space)
         beliefs = self._beliefs(_ACTING, settings.prior, optimistic=True, same=_COARSE)
         beliefs.bonus = settings.bonus
         self.planner = Planner(beliefs, most=settings.contexts, aside=1)

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recurl.learn.model_based.counts import CALL, END, EXIT, LEAVE, STEP, Counts
+from recurl.learn.model_based.counts import CALL, END, EXIT, LEAVE, STEP, OutcomeCounts
 from recurl.learn.pac.observed import with_probabilities
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import RETURN, Floats, Layout
 
 
-class Learned(NamedTuple):
+class LearnedModel(NamedTuple):
     """A learned model, and how often each of its transitions was observed.
 
     Attributes:
@@ -27,7 +27,7 @@ class Learned(NamedTuple):
     state: np.ndarray
 
 
-def learned(counts: Counts, name: str, shown: Callable[[int], str]) -> Learned:
+def learned(counts: OutcomeCounts, name: str, shown: Callable[[int], str]) -> LearnedModel:
     """The model of all pairs that were tried.
 
     A state may be shown by several vertices: as an entry, as a node, and after exits. Where a state
@@ -44,11 +44,11 @@ def learned(counts: Counts, name: str, shown: Callable[[int], str]) -> Learned:
     state = writer.states()
     seen = {v: shown(s) for v, s in enumerate(state.tolist()) if s >= 0}
     model = with_probabilities(model, model.tables.prob, labels=seen)
-    return Learned(model, np.array(writer.count), state)
+    return LearnedModel(model, np.array(writer.count), state)
 
 
 class _Writer:
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: OutcomeCounts) -> None:
         self.counts = counts
         first = counts.component(next(iter(counts.starts)))
         roots = dict.fromkeys([first, *map(counts.component, range(len(counts.states)))])

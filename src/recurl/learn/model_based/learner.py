@@ -18,7 +18,7 @@ from recurl.model.rmdp import RMDP
 if TYPE_CHECKING:
     import gymnasium as gym
 
-    from recurl.learn.model_based.learned import Learned
+    from recurl.learn.model_based.learned import LearnedModel
     from recurl.policy import Policy
 
 
@@ -118,7 +118,7 @@ class ModelBasedRecursiveLearning(Learner):
             raise ValueError("a policy needs a learner on a model; on an environment use predict")
         return kept_policy(self.engine, self.model)
 
-    def learned_model(self) -> Learned:
+    def learned_model(self) -> LearnedModel:
         """The model that was learned, and how often each of its transitions was observed.
 
         It is an ordinary model, which can be described, saved, solved and simulated. Its vertices

@@ -14,7 +14,7 @@ from recurl.model.tables import Floats
 
 if TYPE_CHECKING:
     from recurl.learn.model_based.contexts import Beliefs
-    from recurl.learn.model_based.counts import Counts
+    from recurl.learn.model_based.counts import OutcomeCounts
     from recurl.learn.model_based.world import Index, Part
 
 
@@ -112,7 +112,7 @@ class Planner:
             self.contexts.append(child)
         return child
 
-    def plan(self, counts: Counts, rounds: int, sweeps: int, tolerance: float = 0.0) -> None:
+    def plan(self, counts: OutcomeCounts, rounds: int, sweeps: int, tolerance: float = 0.0) -> None:
         """Plan in rounds: contexts are found, then values go through some steps.
 
         Args:

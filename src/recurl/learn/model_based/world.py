@@ -11,7 +11,7 @@ from recurl.learn.model_based.counts import CALL, END, EXIT, LEAVE, STEP
 from recurl.model.tables import Floats
 
 if TYPE_CHECKING:
-    from recurl.learn.model_based.counts import Counts
+    from recurl.learn.model_based.counts import OutcomeCounts
 
 Index = np.ndarray
 
@@ -76,7 +76,7 @@ class World:
         parts: The components.
     """
 
-    def __init__(self, counts: Counts, prior: float, gamma: float) -> None:
+    def __init__(self, counts: OutcomeCounts, prior: float, gamma: float) -> None:
         size = len(counts.states)
         roots = np.fromiter(map(counts.component, range(size)), np.int64, size)
         self.component = np.unique(roots, return_inverse=True)[1]
@@ -91,7 +91,7 @@ class World:
             self._part(c, calls, rows, whole, calling, numbers) for c in range(len(self._by_part))
         ]
 
-    def _read_boxes(self, counts: Counts) -> None:
+    def _read_boxes(self, counts: OutcomeCounts) -> None:
         after, states = counts.after, len(self._by_part)
         self.owner = self.component[np.array([own[0] for own in after], np.int64)]
         self.callee = self.component[np.array(counts.entries, np.int64)]
@@ -215,7 +215,7 @@ class _Calls:
 class _Rows:
     """Rows of pairs, component by component and state by state; bare states have one, too."""
 
-    def __init__(self, counts: Counts, by_part: _Groups) -> None:
+    def __init__(self, counts: OutcomeCounts, by_part: _Groups) -> None:
         bare = [state for state, pairs in enumerate(counts.pairs_of) if not pairs]
         self.state = np.array([*counts.pair_state, *bare], np.int64)
         rank = np.empty(len(by_part.order), np.int64)
@@ -235,7 +235,7 @@ class _Outcomes:
     Such an end does not name its exit: it is shared among the exits that its pair has shown.
     """
 
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: OutcomeCounts) -> None:
         self.kind, self.target, self.box, self.owner = (
             np.array(column, np.int64)
             for column in (counts.kind, counts.target, counts.box, counts.owner)

@@ -26,7 +26,7 @@ from recurl.solving.properness import step_evidence
 
 if TYPE_CHECKING:
     from recurl.learn.pac.criteria import Criterion
-    from recurl.learn.pac.loop import Task
+    from recurl.learn.pac.loop import PACTask
     from recurl.learn.pac.observed import Observed
     from recurl.learn.pac.plan import Longs
     from recurl.model.rmdp import RMDP
@@ -46,7 +46,7 @@ class RobustIteration:
     levels_at_once = 1
     observed: Observed
 
-    def __init__(self, task: Task, rewards: tuple[float, float] | None = None) -> None:
+    def __init__(self, task: PACTask, rewards: tuple[float, float] | None = None) -> None:
         self.task, self.rewards = task, rewards
         self._bounds: RobustBounds | None = None
         self._bets: PairBets | None = None
@@ -173,7 +173,7 @@ class CertifiedBounds:
     levels_at_once = 6
     observed: Observed
 
-    def __init__(self, task: Task, criterion: Criterion, beyond: float = 0.0) -> None:
+    def __init__(self, task: PACTask, criterion: Criterion, beyond: float = 0.0) -> None:
         self.task, self.criterion, self.beyond = task, criterion, beyond
         self._policy: Policy | None = None
         self._attained = -math.inf

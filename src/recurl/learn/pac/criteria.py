@@ -26,7 +26,7 @@ from recurl.solving.properness import analyse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recurl.learn.pac.loop import Task
+    from recurl.learn.pac.loop import PACTask
     from recurl.model.rmdp import RMDP
     from recurl.policy import Policy
     from recurl.solving.solution import Solution
@@ -78,7 +78,7 @@ class Criterion(Protocol):
     def adjust(self, learned: RMDP, epsilon: float) -> None:
         """Make the two models differ less where they differ too much for epsilon."""
 
-    def plan(self, model: RMDP, task: Task) -> Plan:
+    def plan(self, model: RMDP, task: PACTask) -> Plan:
         """Samples of each pair that are enough beforehand."""
 
     def enclose(self, learned: RMDP, precise: float) -> Enclosure:
@@ -132,7 +132,7 @@ class TotalReward(Unadjusted):
 
     lower = upper
 
-    def plan(self, model: RMDP, task: Task) -> Plan:
+    def plan(self, model: RMDP, task: PACTask) -> Plan:
         """Samples of each pair of a 1-exit model.
 
         Raises:
@@ -192,7 +192,7 @@ class Discounted(Unadjusted):
 
     lower = upper
 
-    def plan(self, model: RMDP, task: Task) -> Plan:
+    def plan(self, model: RMDP, task: PACTask) -> Plan:
         """Samples of each pair for a precision of epsilon."""
         reward, room = reward_bound_of(model, task), (1 - _SOLVED_DISCOUNTED) * task.epsilon
         closeness = discounted_closeness(room, reward, self.discount)
@@ -217,7 +217,7 @@ def _enclosure(solution: Solution) -> Enclosure:
     return Enclosure(solution.lower, solution.upper, solution.value, solution.policy, numbers)
 
 
-def reward_bound_of(model: RMDP, task: Task) -> float:
+def reward_bound_of(model: RMDP, task: PACTask) -> float:
     """The greatest reward in absolute value, given or that of the model."""
     if task.reward_bound is not None:
         return task.reward_bound

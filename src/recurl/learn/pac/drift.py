@@ -36,7 +36,7 @@ from recurl.simulation.walk import Walk
 from recurl.solving.api import solve
 
 if TYPE_CHECKING:
-    from recurl.learn.pac.loop import Task
+    from recurl.learn.pac.loop import PACTask
     from recurl.learn.pac.plan import Plan
     from recurl.model.rmdp import RMDP
 
@@ -177,7 +177,7 @@ class Cut:
         # The policy is worth low.lower in the lower model, and not less in the true one.
         return Enclosure(low.lower, high.upper, (low.lower + high.upper) / 2, low.policy, optima)
 
-    def plan(self, model: RMDP, task: Task) -> Plan:
+    def plan(self, model: RMDP, task: PACTask) -> Plan:
         """Samples of each pair that bring the cut values within a part of epsilon."""
         t, room = model.tables, _PART * task.epsilon
         first = t.transition_start[:-1]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import gymnasium as gym
 
     from recurl.learn.pac.confidence import Sets
-    from recurl.learn.pac.loop import SetBounds, Task
+    from recurl.learn.pac.loop import PACTask, SetBounds
     from recurl.learn.pac.observed import Observed
     from recurl.model.tables import Floats
 
@@ -63,7 +63,7 @@ class EnvironmentAccess(ABC):
     def __init__(
         self,
         env: gym.Env[Any, Any],
-        task: Task,
+        task: PACTask,
         discount: float | None = None,
         *,
         planned: bool = False,

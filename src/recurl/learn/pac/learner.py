@@ -12,7 +12,7 @@ from recurl.execution.engine import Work
 from recurl.execution.pieces import Session
 from recurl.learn.pac.confidence import ALL_TIMES, FAMILIES
 from recurl.learn.pac.environment_draws import draw_outcomes
-from recurl.learn.pac.loop import Task, learn_adaptively, learn_planned, planned_total
+from recurl.learn.pac.loop import PACTask, learn_adaptively, learn_planned, planned_total
 from recurl.learn.pac.model_access import draw_counts
 from recurl.model.rmdp import RMDP
 
@@ -139,7 +139,7 @@ class PACLearner:
             LimitError: A plan takes more samples than allowed.
             CheckpointError: The checkpoint is damaged, or of another model or seed.
         """
-        task = Task(
+        task = PACTask(
             self.epsilon,
             self.delta,
             self.steps,
@@ -184,7 +184,7 @@ class PACLearner:
             return Cut.of(self.drift, self.epsilon)
         return TotalReward(self.steps)
 
-    def _learn_model(self, model: RMDP, task: Task, session: Session | None) -> Guarantee:
+    def _learn_model(self, model: RMDP, task: PACTask, session: Session | None) -> Guarantee:
         from recurl.learn.pac.betting import FIRST_DRAWS
         from recurl.learn.pac.bounds import CertifiedBounds, RobustIteration
         from recurl.learn.pac.drift import contradictions
@@ -205,7 +205,7 @@ class PACLearner:
         return learn_adaptively(source, bounds, task, criterion, planned=total, warnings=found)
 
     def _learn_environment(
-        self, env: gym.Env[Any, Any], task: Task, session: Session | None
+        self, env: gym.Env[Any, Any], task: PACTask, session: Session | None
     ) -> Guarantee:
         from recurl.learn.pac.bounds import CertifiedBounds, RobustIteration
         from recurl.learn.pac.environment import EpisodeAccess, Generative

@@ -36,7 +36,7 @@ Numbers = dict[str, float | str]
 
 
 @dataclass(frozen=True)
-class Task:
+class PACTask:
     """A question to a learner.
 
     Attributes:
@@ -185,7 +185,7 @@ class Loop:
         >>> from recurl.learn.pac.bounds import RobustIteration
         >>> from recurl.learn.pac.criteria import TotalReward
         >>> from recurl.learn.pac.model_access import ModelAccess
-        >>> task = Task(epsilon=0.2, delta=0.05)
+        >>> task = PACTask(epsilon=0.2, delta=0.05)
         >>> source = ModelAccess(recurl.zoo.gambler(p=0.25), seed=1)
         >>> loop = Loop(source, RobustIteration(task), task, TotalReward())
         >>> loop.run()
@@ -194,7 +194,7 @@ class Loop:
     """
 
     def __init__(
-        self, source: SampleSource, bounds: SetBounds, task: Task, criterion: Criterion
+        self, source: SampleSource, bounds: SetBounds, task: PACTask, criterion: Criterion
     ) -> None:
         self.source, self.bounds, self.task, self.criterion = source, bounds, task, criterion
         self.lower, self.upper = -math.inf, math.inf
@@ -250,7 +250,7 @@ class Loop:
 def learn_adaptively(
     source: SampleSource,
     bounds: SetBounds,
-    task: Task,
+    task: PACTask,
     criterion: Criterion,
     *,
     planned: int | None = None,
@@ -287,7 +287,7 @@ def learn_adaptively(
 def learn_planned(
     source: SampleSource,
     plan: Plan | DiscoveryPlan,
-    task: Task,
+    task: PACTask,
     criterion: Criterion,
     *,
     warnings: tuple[str, ...] = (),
@@ -324,7 +324,7 @@ def learn_planned(
     )
 
 
-def _family(source: SampleSource, task: Task) -> str:
+def _family(source: SampleSource, task: PACTask) -> str:
     """The confidence sets, and how delta is split among them."""
     if task.intervals == ALL_TIMES:
         return f"{task.intervals}, at all times together, delta split over pairs alone"
@@ -356,7 +356,7 @@ def _policy_for(policy: Policy | None, source: SampleSource, criterion: Criterio
 
 def _guarantee(
     source: SampleSource,
-    task: Task,
+    task: PACTask,
     interval: tuple[float, float, float],
     policy: Policy | None,
     *,

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from recurl.errors import LimitError
 
 if TYPE_CHECKING:
-    from recurl.learn.pac.loop import Task
+    from recurl.learn.pac.loop import PACTask
     from recurl.solving.properness import Analysis
 
 Longs = npt.NDArray[np.int64]
@@ -146,13 +146,13 @@ class DiscoveryPlan:
         discount: The discount of each step, if there is one.
 
     Example:
-        >>> from recurl.learn.pac.loop import Task
-        >>> plan = DiscoveryPlan(Task(1.5, 0.1, steps=6, reward_bound=1, support=2, starts=1))
+        >>> from recurl.learn.pac.loop import PACTask
+        >>> plan = DiscoveryPlan(PACTask(1.5, 0.1, steps=6, reward_bound=1, support=2, starts=1))
         >>> [plan(number, 1) for number in (0, 1, 2, 3)]
         [1, 17033, 22105, 25306]
     """
 
-    def __init__(self, task: Task, discount: float | None = None) -> None:
+    def __init__(self, task: PACTask, discount: float | None = None) -> None:
         self.task = task
         self.numbers: dict[str, float | str] = {}
         self.random_start = (task.starts or task.support or 1) > 1

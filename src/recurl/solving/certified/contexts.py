@@ -15,7 +15,7 @@ from recurl.model.tables import Floats, Ints
 
 if TYPE_CHECKING:
     from recurl.solving.certified.points import Cloud
-    from recurl.solving.certified.problem import Component, Problem
+    from recurl.solving.certified.problem import Component, SearchProblem
 
 Index = np.ndarray
 _QUICK = 1_000_000
@@ -46,7 +46,7 @@ class Contexts:
         call_base: First call number of each component.
     """
 
-    def __init__(self, problem: Problem, points: list[Cloud]) -> None:
+    def __init__(self, problem: SearchProblem, points: list[Cloud]) -> None:
         self.problem, self.points = problem, points
         parts = problem.components
         self.count = np.array([len(p) for p in points])

@@ -39,7 +39,7 @@ _NOISE = 4e-15
 """Relative change that rounding alone can keep up."""
 
 
-class Step(Protocol):
+class NewtonStep(Protocol):
     """A map applied to values by slot, and its slopes there.
 
     Attributes:
@@ -70,7 +70,7 @@ class Rest(NamedTuple):
 @np.errstate(over="ignore", invalid="ignore")
 def fixed_point(
     contexts: Contexts,
-    apply: Callable[[Floats], Step],
+    apply: Callable[[Floats], NewtonStep],
     start: Floats,
     tolerance: float,
     inverses: Inverses,

@@ -11,7 +11,7 @@ from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.evidence import lower_end, pieces_of, policy_of
 from recurl.solving.certified.lower import Lower, improved, lower_bound, steps_of
 from recurl.solving.certified.points import Cloud
-from recurl.solving.certified.problem import Problem
+from recurl.solving.certified.problem import SearchProblem
 from recurl.solving.certified.search import stackless_actions
 from recurl.solving.ending_policies import ending_policy
 from recurl.solving.infinite import visited
@@ -95,7 +95,7 @@ def _evaluated(model: RMDP, question: Question, actions: Ints, steps: Floats) ->
         part.prob * question.transition_rewards(part), part.transition_start[:-1]
     )
     known = np.where(part.states & np.isfinite(steps), steps, 1.0)
-    problem = Problem(part, gain, question.root_values(part), known)
+    problem = SearchProblem(part, gain, question.root_values(part), known)
     contexts = Contexts(problem, [Cloud(np.zeros((1, n))) for n in part.n_exits.tolist()])
     callee = np.zeros(int(contexts.call_base[-1]), np.int64)
     for slack in (_SLACK, 1e-10, 1e-8):

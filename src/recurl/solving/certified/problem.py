@@ -188,7 +188,7 @@ def _site(t: Tables, callee: int, called: Ints, returns: Ints) -> Site:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class SearchProblem:
     """The constants of a search; always a greatest total (see `Question.sign`).
 
     Attributes:
@@ -211,7 +211,7 @@ class Problem:
     first: Ints | None = None
 
     @classmethod
-    def of(cls, model: RMDP, question: Question) -> Problem:
+    def of(cls, model: RMDP, question: Question) -> SearchProblem:
         """The problem that a question poses.
 
         Raises:

@@ -16,7 +16,7 @@ from recurl.solving.certified.points import MESH_EXITS, Cloud, Hull, arranged, m
 from recurl.solving.certified.upper import Upper, upper_bound
 
 if TYPE_CHECKING:
-    from recurl.solving.certified.problem import Problem
+    from recurl.solving.certified.problem import SearchProblem
 
 _SLOW = 0.85
 """Share of the gap that a round leaves if it is a slow one."""
@@ -26,7 +26,7 @@ _SAME = 0.02
 
 
 @dataclass(slots=True, eq=False)
-class Found:
+class BestBounds:
     """The best bounds so far, each with what proves it."""
 
     low: float = -np.inf
@@ -55,7 +55,7 @@ class Found:
             self.low, self.lower = low, lower
 
 
-def first_bounds(problem: Problem) -> tuple[Upper, Lower]:
+def first_bounds(problem: SearchProblem) -> tuple[Upper, Lower]:
     """One crude point per component, and the pieces of the stackless policy that it suggests."""
     crude = [problem.crude(c) for c in range(len(problem.components))]
     contexts = Contexts(problem, [Cloud(vector[None, :]) for vector, _ in crude])
@@ -71,12 +71,12 @@ def first_bounds(problem: Problem) -> tuple[Upper, Lower]:
     raise NotProperError("no policy could be evaluated: the model is too close to improper")
 
 
-def stackless_actions(problem: Problem, chosen: Ints) -> list[np.ndarray]:
+def stackless_actions(problem: SearchProblem, chosen: Ints) -> list[np.ndarray]:
     """Actions by vertex as a policy with one context per component has them."""
     return [(part.begin + chosen[part.first + part.states])[:, None] for part in problem.components]
 
 
-class Search:
+class PointSearch:
     """Rounds of: solve all points together, evaluate the policy, add points where the gap is.
 
     The policy is evaluated only when the errors of the calls add up to much less than the gap.
@@ -84,7 +84,7 @@ class Search:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: SearchProblem,
         epsilon: float,
         seeds: list[Floats] | None,
         lower: Lower,
@@ -119,7 +119,7 @@ class Search:
         around = (sizes[:, None, None] * sides[None]).reshape(-1, exits)
         return np.concatenate([around, np.zeros((1, exits))])
 
-    def round(self, found: Found) -> None:
+    def round(self, found: BestBounds) -> None:
         """Add points where the last round left a gap, solve, and keep the better bounds."""
         before = found.gap
         if self.last is not None:
@@ -145,7 +145,7 @@ class Search:
     def _every(self) -> range:
         return range(len(self.problem.components))
 
-    def _solved(self, contexts: Contexts, found: Found) -> tuple[Upper, float]:
+    def _solved(self, contexts: Contexts, found: BestBounds) -> tuple[Upper, float]:
         """The upper bound at all points, kept, and its slack: a share of the gap that it leaves."""
         slack = self._slack(found.gap)
         upper = upper_bound(contexts, *self._start(contexts, slack))
@@ -161,7 +161,7 @@ class Search:
     def _slack(self, gap: float) -> float:
         return self.problem.slack(max(self.epsilon, 0.1 * min(gap, self.problem.size)))
 
-    def _descend(self, found: Found, upper: Upper, visits: Floats, slack: float) -> None:
+    def _descend(self, found: BestBounds, upper: Upper, visits: Floats, slack: float) -> None:
         """Evaluate the policy that an upper bound suggests, and see better where the gap is.
 
         A bit of the gap between the bounds leads on where there is nothing to interpolate yet.

@@ -12,8 +12,8 @@ import numpy as np
 
 from recurl.solving.certified.evidence import certificate_of, interval_of, policy_of, values_of
 from recurl.solving.certified.points import HULL_EXITS, LINE_EXITS, MESH_EXITS
-from recurl.solving.certified.problem import Problem
-from recurl.solving.certified.search import Found, Search, first_bounds
+from recurl.solving.certified.problem import SearchProblem
+from recurl.solving.certified.search import BestBounds, PointSearch, first_bounds
 from recurl.solving.certified.trials import Trials
 from recurl.solving.solution import Solution
 
@@ -59,7 +59,7 @@ def solve_certified(
         NotProperError: Some policy does not end, or none of the tests shows that all do.
     """
     began = time.monotonic()
-    run = _Run(Problem.of(model, question), epsilon, began + time_limit, question.sign)
+    run = _Run(SearchProblem.of(model, question), epsilon, began + time_limit, question.sign)
     run.at_least, run.callback = at_least, callback
     reason = run.search()
     found = run.found
@@ -87,13 +87,13 @@ def solve_certified(
 class _Run:
     """One search: what is known so far, and when to stop."""
 
-    problem: Problem
+    problem: SearchProblem
     epsilon: float
     deadline: float
     sign: float
     at_least: float | None = None
     callback: Callback | None = None
-    found: Found = field(default_factory=Found)
+    found: BestBounds = field(default_factory=BestBounds)
     told: tuple[float, float] = (-np.inf, np.inf)
     work: dict[str, float] = field(default_factory=lambda: {"trials": 0, "rounds": 0, "points": 0})
 
@@ -104,17 +104,19 @@ class _Run:
         self.found.keep_lower(lower)
         exits = self.problem.tables.max_exits
         if exits <= LINE_EXITS:
-            search = Search(self.problem, self.epsilon, None, lower, connected=True)
+            search = PointSearch(self.problem, self.epsilon, None, lower, connected=True)
             self._solve_together(search, rounds=1000)
         if not self.done and exits > LINE_EXITS:
-            search = Search(self.problem, self.epsilon, None, lower, connected=False)
+            search = PointSearch(self.problem, self.epsilon, None, lower, connected=False)
             search.round(self.found)
             assert search.last is not None
             upper = search.last
         if not self.done and exits <= HULL_EXITS:
             trials = self._follow(upper, lower, *_HASTY)
             seeds, connected = _leading(trials.upper()), exits <= MESH_EXITS
-            search = Search(self.problem, self.epsilon, seeds, trials.lower(), connected=connected)
+            search = PointSearch(
+                self.problem, self.epsilon, seeds, trials.lower(), connected=connected
+            )
             self._solve_together(search, rounds=0 if self.done else 1000)
             upper, lower = trials.upper(), trials.lower()
         if not self.done:
@@ -129,7 +131,7 @@ class _Run:
             seeds = _leading(trials.upper())
             if self.done or sum(map(len, seeds)) > _TOGETHER:
                 break
-            search = Search(self.problem, self.epsilon, seeds, trials.lower(), connected=False)
+            search = PointSearch(self.problem, self.epsilon, seeds, trials.lower(), connected=False)
             self._solve_together(search, rounds=1)
             assert search.last is not None
             upper, lower = search.last, search.lower
@@ -190,7 +192,7 @@ class _Run:
         self.found.keep_lower(trials.lower())
         return trials
 
-    def _solve_together(self, search: Search, rounds: int) -> None:
+    def _solve_together(self, search: PointSearch, rounds: int) -> None:
         """Rounds of solving all points together, as long as the gap or what causes it shrinks."""
         marks = [np.full(2, np.inf)] * _PATIENCE
         for _ in range(rounds):

@@ -22,7 +22,7 @@ from recurl.solving.certified.points import Cloud
 from recurl.solving.certified.upper import Upper
 
 if TYPE_CHECKING:
-    from recurl.solving.certified.problem import Component, Problem, Site
+    from recurl.solving.certified.problem import Component, SearchProblem, Site
 
 _SLACK = 1e-13
 _NEAR = 1e-13
@@ -121,7 +121,7 @@ class Trials:
     """
 
     def __init__(self, upper: Upper, lower: Lower, *, tolerance: float) -> None:
-        self.problem: Problem = upper.contexts.problem
+        self.problem: SearchProblem = upper.contexts.problem
         self.tolerance, self.fine = tolerance, 0.05 * tolerance
         self.points: list[Cloud] = []
         self.values: list[Floats] = []
