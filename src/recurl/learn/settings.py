@@ -87,7 +87,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "inherit": 50,
     },
 }
-"""Settings by name; see docs/learning.md for what they were measured to do."""
+"""Settings by name; see docs/results/learning.md for what they were measured to do."""
 
 
 DEFAULT_PRESET = "swift"

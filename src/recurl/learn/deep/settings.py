@@ -188,7 +188,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "evaluate_limit": 1_000,
     },
 }
-"""Settings by name; docs/deep.md has what they were measured to do."""
+"""Settings by name; docs/results/deep.md has what they were measured to do."""
 
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
     **PRESETS,

@@ -12,8 +12,8 @@ most. In logarithms, and with the tangent of ln at any u > 0 in place of ln, at 
 That is linear in p. For any m >= 0 the expectation p . w is at most p . (w + m E) + m L, which is
 the robust expectation with another reward. As E is nearly -(sum of t n) (w - mean), with
 m = 1 / (sum of t n) nothing is left to gain by another p, and the rest is the width of a single
-tail in the direction that matters, whatever the number of outcomes. docs/guarantees.md has the
-argument in full.
+tail in the direction that matters, whatever the number of outcomes. The argument in full is in
+docs/explanation/learning_guarantees.md.
 """
 
 from __future__ import annotations
