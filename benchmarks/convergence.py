@@ -2,7 +2,8 @@
 
     python benchmarks/convergence.py [seeds]
 
-The greatest error over all pairs, relative to the greatest Q-value: a table for docs/results/learning.md.
+A table for docs/results/learning.md: the greatest error over all pairs, relative to the greatest
+Q-value.
 Steps 3 / (n + 2) per visited pair; every action is tried with the same probability, and episodes
 are short, so that rare pairs are met more often; values start below all true ones, as then a state
 is right as soon as its best action is.

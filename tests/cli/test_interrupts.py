@@ -51,7 +51,7 @@ def test_every_verb_is_pressed() -> None:
 
 
 def test_a_run_that_was_interrupted_goes_on_to_the_bit(run: Run, tmp_path: Path) -> None:
-    given = ("learn", "cloud", "--evaluate-every", "30000", "--seeds", "2")
+    given = ("learn", "cloud", "--evaluate-every", "30000", "--seeds", "2", "--exploration", "0.1")
     command = f"{' '.join(given)} --steps 1e9 --out cut"
     terminal = Terminal(command, tmp_path)
     try:

@@ -110,7 +110,7 @@ def preset_settings(algorithm: str, name: str | None) -> dict[str, Any]:
 
     Example:
         >>> preset_settings("rql", "swift")["exploration"]
-        '0.1'
+        'linear(0.3, 0.1, fraction=0.5)'
     """
     chosen = learner_class(algorithm).presets.get(name or DEFAULT_PRESET, {})
     return {key: value if _is_plain(value) else str(value) for key, value in chosen.items()}

@@ -2,7 +2,8 @@
 
 - ``"martingale"``: mixtures of likelihood ratios for each outcome on its own. They hold at all
   times, so nothing is split over times. On 1-exit models there are bets on the value beside them
-  (`recurl.learn.pac.betting`). The default: it needs the fewest samples (docs/results/guarantees.md).
+  (`recurl.learn.pac.betting`). The default: it needs the fewest samples, see
+  docs/results/guarantees.md.
 - ``"clopper-pearson"``: exact binomial tails for each outcome on its own.
 - ``"bernstein"``: empirical Bernstein (Maurer and Pontil), with the observed variance.
 - ``"weissman"``: one ball in the sum of absolute differences for the whole pair.
