@@ -6,8 +6,8 @@
 The first learns on one core, without stopping early, and appends a row to the file for each run;
 runs that are in the file already are left out. The second prints what the file holds as the table
 of docs/results/deep.md. After every 1,000 steps from 10,000 on the greedy policy is made a table
-(of up to 200 contexts) and evaluated exactly; seconds are processor time of learning alone, with neither
-tests nor compiling.
+(of up to 200 contexts) and evaluated exactly; seconds are processor time of learning alone, with
+neither tests nor compiling.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python benchmarks/presets.py [seeds] [model ...]
 
 Prints a table for docs/results/learning.md: for each model the median over seeds of the steps at
-which the exact value of the greedy policy first comes within 1 % of the optimum, and in brackets of those
-from which on it stays there until the end; "-" if more than half of the seeds never do, and then
-the median of the best values that they came to. The greedy policy is looked at a hundred
+which the exact value of the greedy policy first comes within 1 % of the optimum, and in brackets of
+those from which on it stays there until the end; "-" if more than half of the seeds never do, and
+then the median of the best values that they came to. The greedy policy is looked at a hundred
 times, that of model-based learning after twenty numbers of steps that grow geometrically.
 """
 
