@@ -137,11 +137,11 @@ class Certificate(msgspec.Struct, frozen=True):
     exit_values: list[float]
     lower: float | None
     upper: float | None
-    points: list[Point]
-    pieces: list[Piece]
-    steps: list[float]
-    start_points: list[list[tuple[int, float]]]
-    start_pieces: list[int]
+    points: list[Point] = []
+    pieces: list[Piece] = []
+    steps: list[float] = []
+    start_points: list[list[tuple[int, float]]] = []
+    start_pieces: list[int] = []
     reach: list[list[float]] | None = None
     potential: list[float] | None = None
     visits: list[float] | None = None

@@ -199,18 +199,9 @@ def _certificate(
     progress = found.progress()
     exits = found.process.flat.tables.vertex_kind == EXIT
     progress[exits] = 0.5
-    return Certificate(
-        model=model.fingerprint,
-        objective=question.objective,
-        rewards=question.rewards,
-        exit_values=list(question.exit_values),
-        lower=interval[0],
-        upper=interval[1],
-        points=[],
-        pieces=[],
-        steps=[],
-        start_points=[],
-        start_pieces=[],
+    return question.certificate(
+        model,
+        interval,
         values=Values(
             contexts.names,
             contexts.spread(found.lower).tolist(),

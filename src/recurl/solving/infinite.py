@@ -10,7 +10,7 @@ docs/explanation/certificates.md.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -48,8 +48,13 @@ def must_go_on(model: RMDP, question: Question) -> Certificate | None:
     visits = _visits(model, taken, np.arange(len(taken)), seen)
     if visits is None:
         return None
-    claim = _claim(model, question, -1.0)
-    return Certificate(**claim, potential=falls.values.tolist(), visits=visits.tolist())
+    return question.certificate(
+        model,
+        (None, None),
+        infinite=_infinite(question, -1.0),
+        potential=falls.values.tolist(),
+        visits=visits.tolist(),
+    )
 
 
 def can_go_on(model: RMDP, question: Question, policy: Policy) -> Certificate | None:
@@ -75,7 +80,13 @@ def can_go_on(model: RMDP, question: Question, policy: Policy) -> Certificate | 
         return None
     pieces = [_piece(t, c, chosen, 0.0 - grows.values, visits) for c in range(t.n_components)]
     start = [t.start_component] * len(t.start_prob)
-    return Certificate(**_claim(model, question, 1.0, pieces, start))
+    return question.certificate(
+        model,
+        (None, None),
+        infinite=_infinite(question, 1.0),
+        pieces=pieces,
+        start_pieces=start,
+    )
 
 
 def _own_visits(model: RMDP, actions: Ints) -> Floats | None:
@@ -87,28 +98,9 @@ def _own_visits(model: RMDP, actions: Ints) -> Floats | None:
     return _visits(model, used, row, seen)
 
 
-def _claim(
-    model: RMDP,
-    question: Question,
-    value: float,
-    pieces: list[Piece] | None = None,
-    start: list[int] | None = None,
-) -> dict[str, Any]:
-    """All of a certificate but what proves it."""
-    return {
-        "model": model.fingerprint,
-        "objective": question.objective,
-        "rewards": question.rewards,
-        "exit_values": list(question.exit_values),
-        "lower": None,
-        "upper": None,
-        "points": [],
-        "pieces": pieces or [],
-        "steps": [],
-        "start_points": [],
-        "start_pieces": start or [],
-        "infinite": "inf" if value * question.sign > 0 else "-inf",
-    }
+def _infinite(question: Question, value: float) -> str:
+    """The infinite total that a certificate claims, of the sign of a value that is maximised."""
+    return "inf" if value * question.sign > 0 else "-inf"
 
 
 def _piece(t: Tables, c: int, chosen: Ints, rewards: Floats, visits: Floats) -> Piece:

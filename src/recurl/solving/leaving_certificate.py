@@ -45,18 +45,9 @@ def leaving_certificate(
     """The certificate of an interval: exits are worth 1 for themselves, calls are products."""
     low, high, left = _with_ports(model, proof)
     kept = np.arange(low.shape[1]) < model.tables.n_exits[model.tables.vertex_component][:, None]
-    return Certificate(
-        model=model.fingerprint,
-        objective=question.objective,
-        rewards=question.rewards,
-        exit_values=list(question.exit_values),
-        lower=interval[0],
-        upper=interval[1],
-        points=[],
-        pieces=[],
-        steps=[],
-        start_points=[],
-        start_pieces=[],
+    return question.certificate(
+        model,
+        interval,
         values=Values(
             [],
             low[kept].tolist(),

@@ -157,13 +157,9 @@ def chain_certificate(model: RMDP, question: Question) -> Certificate:
         raise CertificateError(f"{model.name}: its totals are too large for floats")
     low, high = ends if question.sign > 0 else (-ends[1], -ends[0])
     start = [t.start_component] * len(t.start_prob)
-    return Certificate(
-        model=model.fingerprint,
-        objective=question.objective,
-        rewards=question.rewards,
-        exit_values=list(question.exit_values),
-        lower=low,
-        upper=high,
+    return question.certificate(
+        model,
+        (low, high),
         points=[Point(c, above[own].tolist(), _calls(t, own, mixed=True)) for c, own in _blocks(t)],
         pieces=[_piece(t, c, below[own], proved.reach[own]) for c, own in _blocks(t)],
         steps=proved.steps.tolist(),

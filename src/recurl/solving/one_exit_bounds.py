@@ -195,13 +195,9 @@ def one_exit_certificate(
         taken = own[block].tolist() or None
         piece = Piece(c, actions[block].tolist(), callees, lower[block].tolist(), steps=taken)
         pieces.append(piece)
-    return Certificate(
-        model=model.fingerprint,
-        objective=question.objective,
-        rewards=question.rewards,
-        exit_values=list(question.exit_values),
-        lower=interval[0],
-        upper=interval[1],
+    return question.certificate(
+        model,
+        interval,
         points=points,
         pieces=pieces,
         steps=[] if steps is None else steps.tolist(),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recurl.errors import UnknownNameError
+from recurl.model.certificate import Certificate
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -57,6 +58,20 @@ class Question:
         if len(given) != count:
             raise ValueError(f"the start component has {count} exits, exit_values {len(given)}")
         return self.sign * np.array(given, np.float64)
+
+    def certificate(
+        self, model: RMDP, interval: tuple[float | None, float | None], **evidence: Any
+    ) -> Certificate:
+        """The certificate that the answer lies in an interval.
+
+        Args:
+            model: The model that is asked about.
+            interval: Both ends; None where nothing is claimed.
+            **evidence: The attributes of `Certificate` that prove it.
+        """
+        values = list(self.exit_values)
+        head = model.fingerprint, self.objective, self.rewards, values, *interval
+        return Certificate(*head, **evidence)
 
     @classmethod
     def leave_by(cls, model: RMDP, name: str, objective: str = "max") -> Question:

@@ -137,13 +137,9 @@ def certificate_of(model: RMDP, question: Question, upper: Upper, lower: Lower) 
     falls = problem.potential
     pieces, start_pieces = pieces_of(lower, None if falls is None else steps_of(lower))
     low, high = interval_of(question, upper, lower)
-    return Certificate(
-        model=model.fingerprint,
-        objective=question.objective,
-        rewards=question.rewards,
-        exit_values=list(question.exit_values),
-        lower=low,
-        upper=high,
+    return question.certificate(
+        model,
+        (low, high),
         points=points,
         pieces=pieces,
         steps=problem.steps.tolist() if falls is None else [],

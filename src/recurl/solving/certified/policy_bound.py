@@ -55,17 +55,10 @@ def policy_bound(model: RMDP, question: Question) -> PolicyBound | None:
     pieces, start = pieces_of(lower, steps)
     end = lower_end(lower)
     low, high = (end, None) if question.sign > 0 else (None, -end)
-    certificate = Certificate(
-        model=model.fingerprint,
-        objective=question.objective,
-        rewards=question.rewards,
-        exit_values=list(question.exit_values),
-        lower=low,
-        upper=high,
-        points=[],
+    certificate = question.certificate(
+        model,
+        (low, high),
         pieces=pieces,
-        steps=[],
-        start_points=[],
         start_pieces=start,
     )
     return PolicyBound(policy_of(model, lower), end, certificate)
