@@ -52,10 +52,12 @@ def test_every_verb_is_pressed() -> None:
 
 def test_a_run_that_was_interrupted_goes_on_to_the_bit(run: Run, tmp_path: Path) -> None:
     given = ("learn", "cloud", "--evaluate-every", "30000", "--seeds", "2", "--exploration", "0.1")
+    run(*given, "--out", "compiled", "--steps", "1000")  # from now on runs begin at once
     command = f"{' '.join(given)} --steps 1e9 --out cut"
     terminal = Terminal(command, tmp_path)
     try:
-        _wait_for(tmp_path / "cut" / "seed-1.ckpt")
+        _wait_for(tmp_path / "cut" / "run.json")
+        time.sleep(2)
         terminal.press()
         assert terminal.process.wait(30) == INTERRUPTED
         said = terminal.output

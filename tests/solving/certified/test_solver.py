@@ -204,7 +204,7 @@ def test_many_points_with_many_exits_are_left_to_trials(monkeypatch: pytest.Monk
     assert together.work["rounds"] > 1
     for limit in ("_TOGETHER", "_MIXED"):
         monkeypatch.setattr(solver, limit, 0)
-    alone = solve_certified(model, Question(), 5e-4)
+    alone = solve_certified(model, Question(), 5e-4, time_limit=10)
     assert alone.work["rounds"] == 1  # after which there are too many
     assert alone.work["trials"] > together.work["trials"]
     assert alone.lower <= together.upper
