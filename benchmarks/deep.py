@@ -94,7 +94,7 @@ def plain(size: int) -> Callable[[int], object]:
         chosen = online(here).gather(1, action.long()[:, None])[:, 0]
         loss = torch.nn.functional.mse_loss(goal, chosen)
         adam.zero_grad()
-        loss.backward()
+        torch.autograd.backward(loss)
         adam.step()
 
     def run(steps: int) -> None:

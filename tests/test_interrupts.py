@@ -70,6 +70,24 @@ def test_a_second_one_is_not_put_off() -> None:
     is_interrupted(press, press, fail)
 
 
+def test_one_that_comes_at_the_end_of_the_block_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A block left halfway would put off, and then report, all later interrupts."""
+    set_handler = signal.signal
+
+    def press_before(number: int, handler: Callable[..., None]) -> object:
+        if handler is signal.default_int_handler:
+            press()
+        return set_handler(number, handler)
+
+    is_interrupted(press, lambda: monkeypatch.setattr(signal, "signal", press_before))
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with deferred():
+        assert not requested()
+
+
 def test_other_threads_are_not_interrupted() -> None:
     seen = []
 

@@ -71,6 +71,7 @@ def deferred() -> Iterator[None]:
         return
     ours = not _state.blocks and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
+        _state.pending = False
         signal.signal(signal.SIGINT, _put_off)
     _state.blocks += 1
     try:
@@ -84,9 +85,17 @@ def deferred() -> Iterator[None]:
 
 
 def _put_off(number: int, frame: FrameType | None) -> None:
-    if _state.pending:
+    if _state.pending and not _is_entering_or_leaving(frame):
         raise KeyboardInterrupt
     _state.pending = True
+
+
+def _is_entering_or_leaving(frame: FrameType | None) -> bool:
+    """Whether `deferred` itself runs: while its block runs, it waits and is not on the stack."""
+    own = (__name__, deferred.__name__)
+    while frame is not None and (frame.f_globals.get("__name__"), frame.f_code.co_name) != own:
+        frame = frame.f_back
+    return frame is not None
 
 
 def requested() -> bool:

@@ -80,11 +80,12 @@ def test_the_run_stops_between_steps_and_counts_them() -> None:
 def test_sums_of_rewards_are_those_of_the_episodes() -> None:
     one = engine(tree(), exploration=0.0, learning_rate=0.0)
     one.advance(300)
-    returns = one.training_mean() * one.episodes
+    returns = one.tally[1]
     low, high = (one.visits(one.model.find(f"A.b.{exit}"), 0) for exit in ("low", "high"))
     assert low + high == one.episodes == 100
     assert returns == pytest.approx(2 * low + 7 * high)
-    assert np.isnan(one.training_mean())
+    one.begin_tally()
+    assert one.tally == (0, 0)
 
 
 def test_outcomes_are_as_frequent_as_the_model_says() -> None:

@@ -16,6 +16,8 @@ from tests.learn import stress
 from tests.learn.stress import ENDLESS, SETTINGS, SMALL
 
 import recurl
+from recurl.learn.curve import Curve
+from recurl.learn.deep.env_engine import take_in
 from recurl.learn.learner import Learner
 
 
@@ -81,8 +83,87 @@ def test_ctrl_c_leaves_a_learner_that_goes_on_to_the_bit(make: Callable[[], Lear
 
 
 @pytest.mark.parametrize("loop", stress.LOOPS)
-def test_interrupts_at_random_moments_lose_nothing(loop: str) -> None:
-    stress.interrupt("RecursiveQLearning", loop, times=3, seed=1)
+@pytest.mark.parametrize("kind", ["RecursiveQLearning", "parallel"])
+def test_interrupts_at_random_moments_lose_nothing(kind: str, loop: str) -> None:
+    stress.interrupt(kind, loop, times=3, seed=1)
+
+
+class Failing(gym.Wrapper[Any, Any, Any, Any]):
+    """An environment whose 50th step fails after it was taken; notes what is called after that."""
+
+    def __init__(self, env: gym.Env[Any, Any], error: BaseException) -> None:
+        super().__init__(env)
+        self._error, self._count = error, 0
+        self.after: list[str] = []
+
+    def reset(self, **options: Any) -> Any:
+        if self._count >= 50:
+            self.after.append("reset")
+        return self.env.reset(**options)
+
+    def step(self, action: Any) -> Any:
+        self._count += 1
+        found = self.env.step(action)
+        if self._count == 50:
+            raise self._error
+        if self._count > 50:
+            self.after.append("step")
+        return found
+
+
+@pytest.mark.parametrize("error", [RuntimeError("lost connection"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [(recurl.RecursiveQLearning, SETTINGS), (recurl.DeepRecursiveQLearning, SMALL)],
+)
+def test_an_episode_begins_after_a_step_that_failed(
+    kind: Any, settings: dict[str, Any], error: BaseException
+) -> None:
+    env = Failing(gym.make("recurl/Cloud-v0"), error)
+    learner = kind(env, **settings)
+    with pytest.raises(type(error)):
+        learner.learn(100)
+    assert learner.steps == 49
+    assert learner.learn(10).steps == 59
+    assert env.after[:2] == ["reset", "step"]
+
+
+def test_a_deep_learner_outlives_an_interrupt_that_loses_its_networks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    learner = deep_on_environment().learn(60)
+    before, taken = {name: x.copy() for name, x in learner.engine.arrays().items()}, []
+
+    def lose(*arguments: Any) -> Any:
+        taken.append(take_in(*arguments))
+        if len(taken) == 3:
+            raise KeyboardInterrupt
+        return taken[-1]
+
+    with monkeypatch.context() as patched:
+        patched.setattr("recurl.learn.deep.env_engine.take_in", lose)
+        with pytest.raises(KeyboardInterrupt):
+            learner.learn(10)
+    learner.save(tmp_path / "run.ckpt")
+    for name, array in learner.engine.arrays().items():
+        np.testing.assert_array_equal(before[name], array, err_msg=name)
+    assert learner.learn(10).steps == 70
+
+
+def test_a_test_that_was_interrupted_is_made_when_the_run_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def press(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    learner = tabular()
+    with monkeypatch.context() as patched:
+        patched.setattr(Curve, "add", press)
+        with pytest.raises(KeyboardInterrupt):
+            learner.learn(1_500)
+    assert learner.steps == 700
+    learner.learn(800)
+    np.testing.assert_array_equal(learner.curve.array, tabular().learn(1_500).curve.array)
 
 
 def test_a_killed_run_on_an_environment_leaves_a_file_that_loads() -> None:

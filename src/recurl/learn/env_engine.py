@@ -106,10 +106,12 @@ class EnvEngine(StoreEngine):
         """
         try:
             self._advance(steps)
-        except ProtocolError as error:
+        except BaseException as error:
             # Where the environment stands is not known: the next step begins an episode.
             self._pending = None
-            raise ProtocolError(f"step {self.steps}: {error}") from None
+            if isinstance(error, ProtocolError):
+                raise ProtocolError(f"step {self.steps}: {error}") from None
+            raise
         if self._silent and not self.numbering.boxes:
             self._silent = False
             warnings.warn(SILENT, stacklevel=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import time
 import warnings
@@ -264,6 +265,7 @@ class Learner(ABC):
         s, engine = self.settings, self.engine
         count = episodes or s.evaluate_episodes
         returns, lengths, cut = engine.test(count, s.test_limit, 1 + self.steps)
+        ended, total = engine.tally
         return Score(
             steps=self.steps,
             mean=float(returns.mean()),
@@ -271,7 +273,7 @@ class Learner(ABC):
             length=float(lengths.mean()),
             cut=float(cut.mean()),
             episodes=engine.episodes,
-            training_mean=engine.training_mean(),
+            training_mean=total / ended if ended else math.nan,
             contexts=engine.n_contexts,
         )
 
@@ -418,6 +420,8 @@ class _Run:
     def start(self) -> None:
         """Tell the callbacks that the run begins."""
         self._tell(callback.on_start(self._learner) for callback in self._callbacks)
+        if self._lacks_test():
+            self._test()
 
     def next_stop(self, end: int) -> int:
         """Step before which nothing has to be done."""
@@ -429,11 +433,8 @@ class _Run:
         """Test, save and call back, as far as it is time for each."""
         learner = self._learner
         regular = is_last or learner.steps % self._every == 0
-        if learner.settings.evaluate_every and learner.steps % self._every == 0:
-            score = learner.test()
-            learner.curve.add(score)
-            learner.keep_best(score)
-            self._tell(callback.on_test(learner, score) for callback in self._callbacks)
+        if self._lacks_test():
+            self._test()
         if regular:
             self.save()
         due = [
@@ -442,6 +443,20 @@ class _Run:
             if is_last or (learner.steps % one.every == 0 if one.every else regular)
         ]
         self._tell(callback.on_stop(learner) for callback in due)
+
+    def _lacks_test(self) -> bool:
+        """Whether a test is due at this step; one that was interrupted still is."""
+        curve, steps = self._learner.curve, self._learner.steps
+        due = self._learner.settings.evaluate_every and steps and steps % self._every == 0
+        return bool(due) and (not len(curve) or curve.last.steps < steps)
+
+    def _test(self) -> None:
+        learner = self._learner
+        score = learner.test()
+        learner.curve.add(score)
+        learner.engine.begin_tally()
+        learner.keep_best(score)
+        self._tell(callback.on_test(learner, score) for callback in self._callbacks)
 
     def save(self) -> None:
         """Save the run, if there is a checkpoint, unless it stands where it was saved last."""

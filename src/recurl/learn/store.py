@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -120,17 +119,15 @@ class ContextStore:
 
     @property
     def tally(self) -> tuple[int, float]:
-        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
+        """Episodes ended since `begin_tally` was called, and the sum of their returns."""
         place = self.arrays["place"]
         ended = int(place[k.EPISODES] - place[k.REPORTED])
         return ended, float(self.arrays["sums"][k.RETURNS])
 
-    def training_mean(self) -> float:
-        """Mean return of the episodes that ended since this was last asked; nan if none did."""
-        ended, total = self.tally
+    def begin_tally(self) -> None:
+        """Count episodes and returns from here."""
         self.arrays["sums"][k.RETURNS] = 0.0
         self.arrays["place"][k.REPORTED] = self.arrays["place"][k.EPISODES]
-        return total / ended if ended else math.nan
 
     @property
     def nbytes(self) -> int:
@@ -574,12 +571,12 @@ class StoreEngine:
 
     @property
     def tally(self) -> tuple[int, float]:
-        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
+        """Episodes ended since `begin_tally` was called, and the sum of their returns."""
         return self.store.tally
 
-    def training_mean(self) -> float:
-        """Mean return of the episodes that ended since this was last asked; nan if none did."""
-        return self.store.training_mean()
+    def begin_tally(self) -> None:
+        """Count episodes and returns from here."""
+        self.store.begin_tally()
 
     @property
     def n_contexts(self) -> int:

@@ -74,11 +74,6 @@ class DeepEngine:
         return from_arrays(like, arrays)
 
 
-def mean_return(ended: int, total: float) -> float:
-    """Mean return of episodes; nan if there are none."""
-    return total / ended if ended else math.nan
-
-
 def check_loss(loss: float, step: int, good: int, settings: DeepSettings) -> None:
     """Complain of a loss that is not finite."""
     if not math.isfinite(loss):

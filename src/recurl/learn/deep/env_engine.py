@@ -38,7 +38,6 @@ from recurl.learn.deep.engine import (
     as_arrays,
     check_actions,
     check_loss,
-    mean_return,
 )
 from recurl.learn.deep.lanes import Look, Moment, lanes_of
 from recurl.learn.deep.loop import (
@@ -271,10 +270,14 @@ class DeepEnvEngine(DeepEngine):
         self._end = math.inf if most is None else self.steps + most
         try:
             self._take_steps(end)
-        except ProtocolError as error:
-            # Where the environment stands is not known: the next step begins episodes.
-            self._seen = None
-            raise ProtocolError(f"step {self.steps}: {error}") from None
+        except BaseException as error:
+            # Where the environment stands is not known: the next step begins episodes. A second
+            # Ctrl-C may come when the agent is given away and the next one is not yet taken.
+            given_away = any(leaf.is_deleted() for leaf in jax.tree.leaves(self.agent))
+            self._take_over(good if given_away else self.agent)
+            if isinstance(error, ProtocolError):
+                raise ProtocolError(f"step {self.steps}: {error}") from None
+            raise
         loss, step = float(health(self.agent.learned)), self.steps
         if not math.isfinite(loss):
             self._take_over(good)
@@ -467,14 +470,12 @@ class DeepEnvEngine(DeepEngine):
 
     @property
     def tally(self) -> tuple[int, float]:
-        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
+        """Episodes ended since `begin_tally` was called, and the sum of their returns."""
         return self._ended, self._returns
 
-    def training_mean(self) -> float:
-        """Mean return of the episodes that ended since this was last asked; nan if none did."""
-        mean = mean_return(*self.tally)
+    def begin_tally(self) -> None:
+        """Count episodes and returns from here."""
         self._returns, self._ended = 0.0, 0
-        return mean
 
     def test(self, episodes: int, limit: int, stream: int) -> tuple[Floats, np.ndarray, np.ndarray]:
         """Returns, lengths and cuts of greedy episodes in environments for tests."""

@@ -19,7 +19,6 @@ from recurl.learn.deep.engine import (
     as_arrays,
     check_actions,
     check_loss,
-    mean_return,
 )
 from recurl.learn.deep.loop import (
     DeepAgent,
@@ -169,16 +168,14 @@ class DeepModelEngine(DeepEngine):
 
     @property
     def tally(self) -> tuple[int, float]:
-        """Episodes ended since `training_mean` was last asked, and the sum of their returns."""
+        """Episodes ended since `begin_tally` was called, and the sum of their returns."""
         return int(self.run.tally.recent.sum()), float(self.run.tally.returns.sum())
 
-    def training_mean(self) -> float:
-        """Mean return of the episodes that ended since this was last asked; nan if none did."""
-        mean = mean_return(*self.tally)
+    def begin_tally(self) -> None:
+        """Count episodes and returns from here."""
         tally = self.run.tally
         recent, returns = map(jnp.zeros_like, (tally.recent, tally.returns))
         self.run = self.run._replace(tally=tally._replace(recent=recent, returns=returns))
-        return mean
 
     def test(self, episodes: int, limit: int, stream: int) -> tuple[Floats, np.ndarray, np.ndarray]:
         """Returns, lengths and cuts of greedy episodes; the run and its random numbers stay."""

@@ -196,6 +196,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         **PRESETS["swift"],
         "learning_rate": constant(0.001),
         "exploration": linear(1.0, 0.05, fraction=0.2),
+        "exploration_repeat": 16,
         "batch": 128,
         "train_every": 4,
         "target_every": 100,

@@ -132,11 +132,9 @@ class ModelBasedEngine:
         """Contexts of the last plan."""
         return len(self.planner.contexts)
 
-    def training_mean(self) -> float:
-        """Mean return of the episodes that ended since this was last asked; nan if none did."""
-        ended, total = self.tally
+    def begin_tally(self) -> None:
+        """Count episodes and returns from here."""
         self.tally = 0, 0.0
-        return total / ended if ended else np.nan
 
     def advance(self, steps: int) -> None:
         """Take steps, learning.
