@@ -160,6 +160,12 @@ def _new_agent(program: LoopProgram, seed: jax.Array, lanes: int) -> DeepAgent:
     return new_agent(program, seed, lanes)
 
 
+@jax.jit
+def _copied(agent: DeepAgent) -> DeepAgent:
+    """The same agent; compiled, because a call for each array takes as long as a dozen steps."""
+    return jax.tree.map(jnp.copy, agent)
+
+
 @partial(jax.jit, static_argnums=0)
 def first_actions(
     program: LoopProgram,
@@ -265,7 +271,7 @@ class DeepEnvEngine(DeepEngine):
             LimitError: The loss is not finite; what is learned stays as it was before.
             ProtocolError: The environment does not keep the recursive protocol.
         """
-        good = jax.tree.map(jnp.copy, self.agent)
+        good = _copied(self.agent)
         end = self.steps + steps
         self._end = math.inf if most is None else self.steps + most
         try:
