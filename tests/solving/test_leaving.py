@@ -56,12 +56,80 @@ def test_an_end_that_one_policy_attains_is_exact() -> None:
     model = grow_or_leave()
     most = recurl.solve(model, of="exit:y")
     assert most.lower == pytest.approx(0.75, abs=1e-12)
-    assert most.upper <= 1
+    assert most.upper == pytest.approx(0.75, abs=1e-12)
     assert "every exit has the best actions for itself" in most.reason
     least = recurl.solve(model, of="exit:y", objective="min")
     assert (least.lower, least.upper) == (0.0, 0.0)
     assert least.policy is not None
     assert least.policy.action_name("A.in") == "grow"
+
+
+def negotiation(*, waits: bool) -> recurl.RMDP:
+    """Two sides ask each other until one gives in; to wait, they may ask without end."""
+    builder = recurl.Builder("negotiation").component("Talk", entries="in", exits=["deal", "none"])
+    builder.box("ask", "Talk").at("in").action("offer").to("deal", 0.5).to("ask", 0.5)
+    builder.action("insist").to("ask", 0.7).to("none", 0.3)
+    for exit, share in (("deal", 0.9), ("none", 0.4)):
+        builder.at(f"ask.{exit}").action("agree").to("deal", share).to("none", 1 - share)
+        builder.action("refuse").to("none")
+        if waits:
+            builder.action("wait").to("ask")
+    return builder.build()
+
+
+def test_a_call_is_left_by_one_exit_only() -> None:
+    # Products alone count both returns in full, and give a greatest probability of at most 1.
+    model = negotiation(waits=True)
+    found = recurl.solve(model, of="exit:deal")
+    proved = recurl.verify(model, found.certificate)
+    assert (proved.lower, proved.upper) == (found.lower, found.upper)
+    assert found.lower <= 0.95 <= found.upper
+    assert found.gap < 1e-9
+    ends = solve_leaving(model, Question("min", "none", (1.0, 1.0)))
+    assert ends is not None
+    assert ends.lower <= 0.3 <= ends.upper
+    assert ends.gap < 1e-9
+    sure = solve_leaving(negotiation(waits=False), Question("min", "none", (1.0, 1.0)))
+    assert sure is not None
+    assert sure.lower > 1 - 1e-9  # every exit by itself can be avoided
+
+
+def test_a_bound_of_the_exits_together_needs_proof() -> None:
+    model = negotiation(waits=True)
+    own = recurl.solve(model, of="exit:deal").certificate
+    assert own.values is not None
+    width = 3  # deal, none, either
+    assert own.values.upper[width - 1] == 1
+    for by in (0.001, 0.5):
+        upper = [x - by * (i % width == width - 1) for i, x in enumerate(own.values.upper)]
+        values = msgspec.structs.replace(own.values, upper=upper)
+        with pytest.raises(CertificateError, match="not proved"):
+            recurl.verify(model, msgspec.structs.replace(own, values=values))
+
+
+def test_rewards_of_one_sign_have_both_ends_where_runs_may_not_end() -> None:
+    builder = recurl.Builder("dig").component("A", entries="in", exits=["x", "y"]).box("a", "A")
+    builder.at("in").action("dig", reward=3).to("a", 0.4).to("x", 0.6).action("stop").to("y")
+    builder.at("a.x").action("up").to("x").action("stay").to("lost")
+    builder.at("a.y").action("up").to("y").at("lost").action("stay").to("lost")
+    model = builder.build()
+    most = recurl.solve(model)
+    assert most.lower <= 5 <= most.upper
+    assert most.gap < 1e-9
+    assert recurl.verify(model, most.certificate).upper == most.upper
+    least = recurl.solve(model, objective="min")
+    assert (least.lower, least.upper) == (0, 0)
+    assert recurl.verify(model, least.certificate).theorems == ("values",)
+
+
+def test_steps_of_policies_that_may_wait_at_a_cost() -> None:
+    # To wait costs a step: no inequality but that tells it from a policy that ends.
+    model = negotiation(waits=True)
+    found = solve_leaving(model, Question("min", "steps"))
+    assert found is not None
+    proved = recurl.verify(model, found.certificate)
+    assert (proved.lower, proved.upper) == (found.lower, found.upper)
+    assert 1.99 < found.lower <= found.upper < 3.01
 
 
 def test_a_policy_must_be_the_one_that_attains_the_end() -> None:
@@ -82,7 +150,7 @@ def names(model: recurl.RMDP) -> list[str]:
 def test_worths_of_both_signs_are_left_to_others() -> None:
     model = grow_or_leave()
     assert solve_leaving(model, Question("max", "none", (1.0, -1.0))) is None
-    assert solve_leaving(model, Question("max", "model", (1.0, 0.0))) is None
+    assert solve_leaving(model, Question("max", "steps", (-1.0, 0.0))) is None
     below = solve_leaving(model, Question("min", "none", (-1.0, -2.0)))
     assert below is not None
     assert recurl.verify(model, below.certificate).lower == below.lower < -1.7

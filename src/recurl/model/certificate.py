@@ -87,15 +87,16 @@ class Values(msgspec.Struct, frozen=True):
 
     Attributes:
         contexts: Component, context that called it, and box, of every context; the first one is
-            that of the start, ``[component, -1, -1]``. Empty if no rewards are paid: then a state
-            is a vertex with an exit of its component, its total is the probability to leave by
-            that exit, and a call is worth products of entry and return ports.
+            that of the start, ``[component, -1, -1]``. If empty, a vertex has several states, one
+            for each exit of its component: the probability to leave by it; if there are several
+            exits, one for the probability to leave by any; and one for the total of rewards, if
+            they are paid. A call is worth a mix of entry and return ports.
         lower: L(s) >= 0 by state.
         upper: U(s) >= 0 by state.
         actions: Action of every state, counted within the vertex; without contexts, of every
             vertex. A policy that attains the lower end, or the upper one if the least total is
             asked for.
-        progress: g(s) >= 0 by state: where L > 0 it falls on average while runs stay there.
+        progress: g(s) >= 0 by state: where L > 0, errors of L that are multiples of g get smaller.
     """
 
     contexts: list[tuple[int, int, int]]

@@ -168,11 +168,8 @@ class Polynomials(NamedTuple):
         return reaching(row, column, bad)
 
 
-def polynomials(rows: Rows, can: Mask, *, by_action: bool = False) -> Polynomials:
-    """The equations of the pairs (place, exit) that are possible, in the order of the mask.
-
-    By action, sum ``a K + k`` is that of action a and exit k, for K exits at the most.
-    """
+def polynomials(rows: Rows, can: Mask) -> Polynomials:
+    """The equations of the pairs (place, exit) that are possible, in the order of the mask."""
     size, place, taken = int(np.count_nonzero(can)), rows.row_place, rows.prob > 0
     number = np.full(can.shape, -1)
     number[can] = np.arange(size)
@@ -187,10 +184,7 @@ def polynomials(rows: Rows, can: Mask, *, by_action: bool = False) -> Polynomial
     none = np.full(len(leave) + len(step), size)
     i = np.concatenate([leave, step, call])
     left = np.concatenate([rows.landing[leave], along, exits])
-    row, count = number[place[i], left], size
-    if by_action:
-        count = (len(rows.transition_start) - 1) * can.shape[1]
-        row = rows.action_of(i) * can.shape[1] + left
+    row = number[place[i], left]
     first = number[rows.landing[np.concatenate([step, call])], np.concatenate([along, left_by])]
     return Polynomials(
         size,
@@ -199,7 +193,7 @@ def polynomials(rows: Rows, can: Mask, *, by_action: bool = False) -> Polynomial
         *probability_bounds(rows, i),
         first=np.concatenate([none[: len(leave)], first]),
         second=np.concatenate([none, number[back, exits]]),
-        terms=np.bincount(row, minlength=count),
+        terms=np.bincount(row, minlength=size),
     )
 
 

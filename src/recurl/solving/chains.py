@@ -167,7 +167,7 @@ def newton(f: Polynomials, settled: Mask) -> tuple[Floats, int]:
         gap = f.value(x) - x
         if not (active & (np.abs(gap) > (f.terms + 4) * 2.3e-16 * x)).any():
             break
-        step = _direction(*f.jacobian(x), x, gap, active, precision=1e-7)
+        step = scaled_solution(*f.jacobian(x), x, gap, active, precision=1e-7)
         active &= ~f.relying_on(active & ~((step >= -1e-6 * x) & (step <= 1.5)))
         risen = np.where(active, np.minimum(x + step, 1.0), x)
         since = 0 if ((x == 0) & (risen > 0)).any() else since + 1
@@ -175,7 +175,7 @@ def newton(f: Polynomials, settled: Mask) -> tuple[Floats, int]:
     return x, iterations
 
 
-def _direction(
+def scaled_solution(
     row: Indices,
     column: Indices,
     value: Floats,
@@ -211,14 +211,7 @@ def enclose(f: Polynomials, x: Floats, settled: Mask) -> tuple[Floats, Floats]:
 
 def direction_of(f: Polynomials, x: Floats, own: Mask) -> Floats:
     """The solution w of w = x + f'(x) w on some unknowns; 0 where it is not positive."""
-    return _positive(_direction(*f.jacobian(x), x, x, own))
-
-
-def progress_of(f: Polynomials, x: Floats) -> tuple[Floats, float] | None:
-    """A direction w > f'(x) w where x > 0, and half of the least rest; None if there is none."""
-    w = direction_of(f, x, x > 0)
-    room = float((w - f.slope_above(x, w))[x > 0].min(initial=2.0)) / 2
-    return (w, room) if room > 0 else None
+    return _positive(scaled_solution(*f.jacobian(x), x, x, own))
 
 
 def _positive(w: Floats) -> Floats:
@@ -363,10 +356,10 @@ class _Sums(NamedTuple):
         """
         row, column, value = self.chain.matrix()
         ones = np.ones(len(own))
-        x = w = _positive(_direction(row, column, value, ones, self.b, own, precision))
+        x = w = _positive(scaled_solution(row, column, value, ones, self.b, own, precision))
         deltas = _DELTAS[-1:]
         if precision < _ROUGH or x.max(initial=0.0) > _LONG or not (self.b[own] > 0).all():
-            w = _positive(_direction(row, column, value, x, x, own & (x > 0)))
+            w = _positive(scaled_solution(row, column, value, x, x, own & (x > 0)))
             deltas = _DELTAS[precision <= _DELTAS]
 
         def relying_on(bad: Mask) -> Mask:

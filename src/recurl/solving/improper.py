@@ -65,7 +65,8 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
     """
     from recurl.solving.certified.policy_bound import policy_bound
 
-    if (leaving := solve_leaving(model, question)) is not None:
+    leaving = solve_leaving(model, question)
+    if leaving is not None and (question.rewards == "none" or leaving.gap < 1e-6):
         return replace(leaving, reason=f"{leaving.reason}; {error}")
     began = time.perf_counter()
     found = policy_bound(model, question)
@@ -76,6 +77,8 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
     if math.isinf(low) and math.isinf(most):
         raise error
     ends = (low, most) if question.sign > 0 else (0.0 - most, 0.0 - low)
+    if leaving is not None and not leaving.gap >= ends[1] - ends[0]:
+        return replace(leaving, reason=f"{leaving.reason}; {error}")
     return Solution(
         model,
         question,

@@ -1,19 +1,20 @@
-"""Probabilities to leave by exits, where policies need not end: bounds for models of any kind.
+"""Totals of one sign where policies need not end: bounds for models of any kind.
 
-The probability x(q, k) to leave by exit k has products at calls, and a policy that is good for one
-exit may be bad for another. One end of the interval is what a policy attains, one action per
-vertex. The other end is that of the equations in which every x(q, k) takes the action that is best
-for it: no policy has more (or, for the least worth, less). Both ends are proved by inductive
-vectors, checked with outward rounding. Without choices both ends are the same.
+The probability to leave by an exit, the probability to end, and totals of rewards that are not
+negative (or not positive) have products at calls, and a policy that is good for one of them may be
+bad for another. One end of the interval is what a policy attains, one action per vertex. The other
+end is that of the equations in which each of them takes the action that is best for it, see
+`recurl.solving.relaxed`: no policy has more (or, for the least total, less). Both ends are proved
+by inductive vectors, checked with outward rounding. Without choices both ends are the same.
 
-A policy is improved by what its probabilities count for at the start: the solution of the
-transposed equations, linearised at x.
+A policy is improved by what its numbers count for at the start: the solution of the transposed
+equations, linearised at x.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,11 +23,11 @@ from msgspec import structs
 
 from recurl.model.tables import Floats, Ints, Mask
 from recurl.policy import Policy
-from recurl.solving.chain_equations import Polynomials, can_leave, polynomials, visited
-from recurl.solving.chains import direction_of, newton, progress_of
-from recurl.solving.leaving_certificate import LeavingProof, leaving_certificate
+from recurl.solving.chains import NEWTON_LIMIT, scaled_solution
+from recurl.solving.leaving_certificate import LeavingProof, leaving_certificate, leaving_interval
 from recurl.solving.linear import solve_nonnegative
-from recurl.solving.outward import Indices, float_above, float_below
+from recurl.solving.outward import Indices
+from recurl.solving.relaxed import Columns, Relaxed, columns_of, referred_to, relaxed_equations
 from recurl.solving.rows import rows_of_model
 from recurl.solving.solution import Solution
 
@@ -38,14 +39,15 @@ if TYPE_CHECKING:
 
 _DELTAS: Floats = np.ldexp(1.0, np.arange(-48, -12, 2))
 _SWEEPS, _LIMIT = 300, 30
+_CLOSE, _SAME, _HUGE = 1e-9, 1e-12, 1e12
 
 
 def solve_leaving(model: RMDP, question: Question) -> Solution | None:
-    """The worth of the exits, of one sign, times the probabilities to leave there.
+    """The optimal total of rewards and of the worth of exits, all of one sign.
 
     Returns:
-        The solution, whose interval may be wide where there are several exits; None where floats
-        prove nothing.
+        The solution, whose interval may be wide where there are choices; None where floats prove
+        nothing, or where signs differ.
 
     Example:
         >>> import recurl
@@ -55,16 +57,17 @@ def solve_leaving(model: RMDP, question: Question) -> Solution | None:
         (0.666666667, 0.666666667)
     """
     began = time.perf_counter()
-    worth = np.array(question.exit_values, np.float64)
-    if question.rewards != "none" or ((worth > 0).any() and (worth < 0).any()):
+    sign = _sign(model, question)
+    if sign == 0:
         return None
-    greatest = (question.objective == "max") == bool((worth >= 0).all())
-    search = _Search.of(model, np.abs(worth))
-    proof = search.proof(greatest=greatest)
+    worth = np.abs(question.root_values(model.tables))
+    gain = np.abs(question.transition_rewards(model.tables))
+    search = _Search.of(model, worth, None if question.rewards == "none" else gain)
+    proof = search.proof(greatest=(question.objective == "max") == (sign > 0))
     if proof is None:
         return None
-    low, high = sorted(search.worth_of(model, worth, bound) for bound in proof[1:3])
-    ends = float_below(low), float_above(high)
+    low, high = leaving_interval(model, worth, proof)
+    ends = (low, high) if sign > 0 else (0.0 - high, 0.0 - low)
     several = "a policy attains one end; for the other, every exit has the best actions for itself"
     return Solution(
         model,
@@ -78,10 +81,23 @@ def solve_leaving(model: RMDP, question: Question) -> Solution | None:
     )
 
 
+def _sign(model: RMDP, question: Question) -> int:
+    """1 if nothing that is paid to runs is negative, -1 if nothing is positive, else 0."""
+    paid = np.append(_paid(model, question), question.sign * question.root_values(model.tables))
+    return 1 if (paid >= 0).all() else -1 if (paid <= 0).all() else 0
+
+
+def _paid(model: RMDP, question: Question) -> Floats:
+    """Rewards of the transitions that equations refer to."""
+    rows = rows_of_model(model.tables)
+    met = referred_to(rows)[rows.row_place] & (rows.prob > 0)
+    return question.sign * question.transition_rewards(model.tables)[met]
+
+
 def leaving_of_chain(model: RMDP, question: Question) -> Certificate | None:
     """The certificate of a model with one action everywhere, where runs need not end."""
     found = solve_leaving(model, question)
-    return None if found is None else found.certificate
+    return None if found is None or math.isinf(found.gap) else found.certificate
 
 
 def may_not_end(model: RMDP, question: Question, total: float) -> Certificate | None:
@@ -95,13 +111,13 @@ def may_not_end(model: RMDP, question: Question, total: float) -> Certificate | 
         inf
     """
     t = model.tables
-    gain = question.sign * question.transition_rewards(t) * np.sign(total)
-    met = model.reach.reachable[t.action_vertex[rows_of_model(t).action_of(np.arange(len(gain)))]]
-    if question.rewards == "none" or not (gain[met & (t.prob > 0)] > 0).all():
+    if question.rewards == "none" or not (_paid(model, question) * np.sign(total) > 0).all():
         return None
-    search = _Search.of(model, np.ones(t.n_exits[t.start_component]))
-    proof = search.proof(greatest=(question.objective == "max") != (total > 0))
-    if proof is None or float(search.start @ proof.upper[search.can]) >= 1 - 1e-12:
+    worth = np.ones(t.n_exits[t.start_component])
+    proof = _Search.of(model, worth, None).proof(
+        greatest=(question.objective == "max") != (total > 0)
+    )
+    if proof is None or leaving_interval(model, worth, proof)[1] >= 1 - 1e-12:
         return None
     zero = np.zeros_like(proof.lower)
     found = leaving_certificate(model, question, (None, None), proof._replace(lower=zero))
@@ -113,127 +129,152 @@ class _Search(NamedTuple):
 
     Attributes:
         rows: The rows of the model.
-        can: Pairs of place and exit that are unknowns. ``[n, K]``
-        f: Sums by action and exit.
-        owner: Unknown that each sum may be the value of; -1 if there is none.
-        start: What each unknown counts for at the start.
+        gain: Rewards of transitions, not negative; None if there are none.
+        columns: The unknowns.
+        most: The most that each can be: 1, or for totals what is as good as infinite.
+        start: Number that each counts for at the start.
     """
 
     rows: Rows
-    can: Mask
-    f: Polynomials
-    owner: Indices
+    gain: Floats | None
+    columns: Columns
+    most: Floats
     start: Floats
 
     @classmethod
-    def of(cls, model: RMDP, worth: Floats) -> _Search:
+    def of(cls, model: RMDP, worth: Floats, gain: Floats | None) -> _Search:
         t, rows = model.tables, rows_of_model(model.tables)
-        can = can_leave(rows)
-        can &= visited(rows, can)[:, None]
-        number = np.full(can.shape, -1)
-        number[can] = np.arange(np.count_nonzero(can))
-        place = np.repeat(np.arange(rows.size), np.diff(rows.action_start))
-        start = np.zeros(can.shape)
-        start[t.starts, : len(worth)] = t.start_prob[t.start_prob > 0][:, None] * worth
-        f = polynomials(rows, can, by_action=True)
-        return cls(rows, can, f, number[place].ravel(), start[can])
-
-    def worth_of(self, model: RMDP, worth: Floats, bound: Floats) -> Fraction:
-        """The exact worth of exits at the start, by bounds of probabilities."""
-        t, total = model.tables, Fraction(0)
-        first = int(t.component_start[t.start_component])
-        for e in range(len(t.start_prob)):
-            chances = zip(worth.tolist(), bound[first + e].tolist(), strict=False)  # others: 0
-            share = sum((Fraction(w) * Fraction(x) for w, x in chances), Fraction(0))
-            total += model.exact.start(e) * share
-        return total
+        columns = columns_of(rows, gain)
+        most, start = np.ones(columns.own.shape), np.zeros(columns.own.shape)
+        share = t.start_prob[t.start_prob > 0]
+        start[t.starts, : len(worth)] = share[:, None] * worth
+        if gain is not None:
+            most[:, -1] = _HUGE
+            start[t.starts, -1] = share
+        return cls(rows, gain, columns, most[columns.own], start[columns.own])
 
     def proof(self, *, greatest: bool) -> LeavingProof | None:
-        """Both ends, by a policy and by the best action for every exit."""
-        if not self.can.any():  # no run can leave
-            zero, one = np.zeros(self.can.shape), np.ones(self.can.shape)
-            return LeavingProof(np.zeros(self.rows.size, np.int32), zero, zero, one)
-        chosen, free = self._relaxed(greatest=greatest)
-        actions = self._policy(chosen, free, greatest=greatest)
-        own = self.f.of(self._sums_of(actions))
-        x, _ = newton(own, np.zeros(own.size, np.bool_))
-        unknowns = np.arange(own.size)
+        """Both ends, by a policy and by the best action for every unknown."""
+        if not self.columns.size:  # no run can leave, and none is paid
+            zero = np.zeros(self.columns.number.shape)
+            return LeavingProof(np.zeros(self.rows.size, np.int32), zero, zero, 1.0 + zero)
+        free = relaxed_equations(self.rows, self.columns, self.gain, 1 if greatest else -1)
+        plain = free._replace(side=0)
+        chosen, bound = self._relaxed(free, greatest=greatest)
+        actions = self._policy(plain, chosen, bound, greatest=greatest)
+        own = plain.of(self._sums_of(actions))
+        attained = self._solved(own, np.zeros(own.size))
         if greatest:
-            progress = progress_of(own, x)
-            lower = _lower(own, unknowns, x, progress)
-            upper = _upper(self.f, self.owner, free, self.f.of(chosen))
+            below = self._below(own, np.arange(own.size), attained)
+            upper = self._upper(free, chosen, bound)
         else:
-            progress = self._progress(chosen, free)
-            lower = _lower(self.f, self.owner, free, progress)
-            upper = _upper(own, unknowns, x, own)
-        if lower is None or upper is None or progress is None:
+            below = self._below(free, chosen, bound)
+            if below is None:
+                free = plain
+                below = self._below(free, *self._relaxed(free, greatest=False))
+            upper = self._upper(own, np.arange(own.size), attained)
+        if below is None and upper is None:
             return None
-        tables = [np.full(self.can.shape, rest) for rest in (0.0, 0.0, progress[1])]
-        for table, vector in zip(tables, (lower, upper, progress[0]), strict=True):
-            table[self.can] = vector
-        return LeavingProof(actions, *tables)
+        lower, progress = below or (np.zeros(own.size), np.zeros(own.size))
+        if greatest or not free.side:  # calls are products
+            lower[np.nonzero(self.columns.own)[1] == self.rows.n_exits.max()] = 0.0
+        upper = np.where(self.most > 1, np.inf, 1.0) if upper is None else upper
+        bounds = self.columns.spread(lower, 0.0), self.columns.spread(upper, 0.0)
+        return LeavingProof(actions, *bounds, self.columns.spread(progress, 0.0))
 
-    def _best(self, values: Floats, *, greatest: bool) -> tuple[Indices, Floats]:
+    def _best(self, f: Relaxed, x: Floats, *, greatest: bool) -> tuple[Indices, Floats]:
         """The best sum of each unknown, the first of equals, and its value."""
-        real = np.flatnonzero(self.owner >= 0)
-        owner, value = self.owner[real], values[real] if greatest else -values[real]
-        most = np.full(self.f.size, -np.inf)
-        np.maximum.at(most, owner, value)
-        hits = np.flatnonzero(value == most[owner])[::-1]
-        chosen = np.zeros(self.f.size, np.int64)
-        chosen[owner[hits]] = real[hits]
-        return chosen, most if greatest else -most
+        return _extreme(f, f.value(x), greatest=greatest)
 
-    def _relaxed(self, *, greatest: bool) -> tuple[Indices, Floats]:
-        """The best sum for every exit by itself, and the probabilities that follow, at most 1."""
-        chosen, x = self._swept(np.zeros(self.f.size), greatest=greatest)
+    def _relaxed(self, f: Relaxed, *, greatest: bool) -> tuple[Indices, Floats]:
+        """The best sum for every unknown by itself, and the numbers that follow."""
+        chosen, x = self._swept(f, np.zeros(f.size), greatest=greatest)
         for _ in range(_LIMIT):
-            x, _ = newton(self.f.of(chosen), np.zeros(self.f.size, np.bool_))
-            found, value = self._best(self.f.value(x), greatest=greatest)
-            better = np.minimum(value, 1.0) > x + 1e-12 if greatest else value < x - 1e-12
+            solved = self._solved(f.of(chosen), x if greatest else 0.0 * x)
+            found, value = self._best(f, solved, greatest=greatest)
+            value = np.minimum(value, self.most)
+            room = _SAME * np.maximum(1.0, solved)
+            better = value > solved + room if greatest else value < solved - room
+            x = solved
             if not better.any():
                 return chosen, x
             chosen = np.where(better, found, chosen)
-        return self._swept(x, greatest=greatest)
+        return self._swept(f, x, greatest=greatest)
 
-    def _swept(self, x: Floats, *, greatest: bool) -> tuple[Indices, Floats]:
-        """The best sums after many sweeps. Newton's method stops where probabilities exceed 1."""
+    def _swept(self, f: Relaxed, x: Floats, *, greatest: bool) -> tuple[Indices, Floats]:
+        """The best sums after many sweeps; those of before where others are not better."""
+        chosen, x = self._best(f, x, greatest=greatest)
         for _ in range(_SWEEPS):
-            chosen, value = self._best(self.f.value(x), greatest=greatest)
-            x = np.minimum(value, 1.0)
+            found, value = self._best(f, x, greatest=greatest)
+            value = np.minimum(value, self.most)
+            chosen = np.where(value > x if greatest else True, found, chosen)
+            x = value
         return chosen, x
+
+    def _solved(self, f: Relaxed, x: Floats) -> Floats:
+        """The least solution of one sum per unknown, nearly, from below, by Newton's method."""
+        for _ in range(24):
+            x = np.minimum(f.value(x), self.most)
+        for _ in range(NEWTON_LIMIT):
+            gap = np.minimum(f.value(x), self.most) - x
+            if not (np.abs(gap) > (f.terms + 4) * 2.3e-16 * x).any():
+                break
+            active = (x > 0) & (x < self.most)
+            step = scaled_solution(*f.jacobian(x), x, gap, active)
+            fine = (step >= -1e-6 * x) & (step <= 1.5 * np.maximum(self.most, x))
+            risen = np.minimum(x + np.where(fine & active, step, 0.0), self.most)
+            x = np.maximum(risen, np.minimum(f.value(risen), self.most))
+        return x
 
     def _sums_of(self, actions: Ints) -> Indices:
         """The sum of each unknown by a policy."""
-        place, port = np.nonzero(self.can)
-        sums: Indices = (self.rows.action_start[place] + actions[place]) * self.can.shape[1] + port
+        place, column = np.nonzero(self.columns.own)
+        first = self.rows.action_start[place] + actions[place]
+        sums: Indices = first * self.columns.own.shape[1] + column
         return sums
 
-    def _policy(self, chosen: Indices, x: Floats, *, greatest: bool) -> Ints:
-        """A policy that is improved by what its probabilities count for at the start."""
-        best, most = np.zeros(self.rows.size, np.int32), -np.inf
-        actions = best
-        for _ in range(_LIMIT):
-            actions = self._improved(actions, chosen, x, greatest=greatest)
-            chosen = self._sums_of(actions)
-            x, _ = newton(self.f.of(chosen), np.zeros(self.f.size, np.bool_))
-            total = float(self.start @ x) * (1 if greatest else -1)
-            if not total > most + 1e-13:
-                break
-            best, most = actions, total
-        return best
+    def _policy(self, f: Relaxed, chosen: Indices, x: Floats, *, greatest: bool) -> Ints:
+        """The best policy from several starts: actions that are best for the start, or a column."""
+        side = 1 if greatest else -1
+        none = np.zeros(self.rows.size, np.int32)
+        first = [self._improved(f, none, chosen, x, side), *self._by_column(chosen)]
+        found = [self._local_optimum(f, actions, side) for actions in first]
+        return max(found, key=lambda each: each[0])[1]
 
-    def _improved(self, actions: Ints, chosen: Indices, x: Floats, *, greatest: bool) -> Ints:
+    def _local_optimum(self, f: Relaxed, actions: Ints, side: int) -> tuple[float, Ints]:
+        """A policy that is improved by what its numbers count for at the start, and its worth."""
+        x = self._solved(f.of(self._sums_of(actions)), np.zeros(f.size))
+        for _ in range(_LIMIT):
+            other = self._improved(f, actions, self._sums_of(actions), x, side)
+            better = self._solved(f.of(self._sums_of(other)), np.zeros(f.size))
+            if not float(self.start @ (better - x)) * side > 1e-13:
+                break
+            actions, x = other, better
+        return float(self.start @ x) * side, actions
+
+    def _by_column(self, chosen: Indices) -> list[Ints]:
+        """For every column the actions that are chosen for it."""
+        place, column = np.nonzero(self.columns.own)
+        found = []
+        for k in range(self.columns.own.shape[1]):
+            own = column == k
+            actions = np.zeros(self.rows.size, np.int32)
+            sums = chosen[own] // self.columns.own.shape[1]
+            actions[place[own]] = sums - self.rows.action_start[place[own]]
+            found.append(actions)
+        return found
+
+    def _improved(self, f: Relaxed, actions: Ints, chosen: Indices, x: Floats, side: int) -> Ints:
         """The best action of every place that counts, others as before."""
-        row, column, value = self.f.of(chosen).jacobian(x)
+        row, column, value = f.of(chosen).jacobian(x)
         counts = solve_nonnegative(column, row, value, self.start)
         if counts is None or not np.isfinite(counts).all():
             return actions
-        real = self.owner >= 0
-        worth = np.where(real, self.f.value(x) * np.maximum(counts, 0.0)[self.owner], 0.0)
-        by_action = worth.reshape(-1, self.can.shape[1]).sum(axis=1) * (1 if greatest else -1)
-        table = np.zeros(self.can.shape)
-        table[self.can] = counts
+        real = f.owner >= 0
+        worth = np.where(real, f.value(x) * np.maximum(counts, 0.0)[f.owner], 0.0)
+        width = self.columns.own.shape[1]
+        by_action = worth.reshape(-1, width).sum(axis=1) * side
+        table = self.columns.spread(np.maximum(counts, 0.0), 0.0)
         improved = actions.copy()
         for place in np.flatnonzero((table > 0).any(axis=1)).tolist():
             own = by_action[self.rows.action_start[place] : self.rows.action_start[place + 1]]
@@ -241,41 +282,102 @@ class _Search(NamedTuple):
                 improved[place] = own.argmax()
         return improved
 
-    def _progress(self, chosen: Indices, x: Floats) -> tuple[Floats, float] | None:
-        """A direction along which errors contract by all actions, and half the least rest."""
+    def _below(self, f: Relaxed, chosen: Indices, x: Floats) -> tuple[Floats, Floats] | None:
+        """A lower bound near x, and what proves it; totals that are infinite count as 0."""
+        if x.max() >= _HUGE:
+            less = self._replace(most=np.where(x >= _HUGE, 0.0, self.most))
+            chosen, x = less._relaxed(f, greatest=False)
+        progress = self._progress(f, chosen, x)
+        lower = None if progress is None else self._lower(f, x, progress)
+        return None if progress is None or lower is None else (lower, progress)
+
+    def _progress(self, f: Relaxed, chosen: Indices, x: Floats) -> Floats | None:
+        """A direction along which errors contract by all sums."""
+        w = x
         for _ in range(_LIMIT):
-            found = progress_of(self.f.of(chosen), x)
-            if found is None:
+            w = _direction(f.of(chosen) if len(f.terms) > f.size else f, x, x > 0, w)
+            if not (w[x > 0] > 0).all():
                 return None
-            w = found[0]
-            worst, slope = self._best(self.f.slope_above(x, w), greatest=True)
-            room = float((w - slope)[x > 0].min(initial=2.0)) / 2
-            if room > 0:
-                return w, room
-            chosen = np.where((slope >= w) & (x > 0), worst, chosen)
+            worst, excess = _extreme(f, _excess(f, x, w), greatest=True)
+            if (excess < 0)[x > 0].all():
+                return w
+            chosen = np.where((excess >= 0) & (x > 0), worst, chosen)
+        return None
+
+    def _lower(self, f: Relaxed, x: Floats, w: Floats) -> Floats | None:
+        """A vector near x that is at most all its images, with errors that contract."""
+        for delta in _DELTAS:
+            y: Floats = np.maximum(x - delta * w, 0.0)
+            fine = (y[f.owner] <= f.below(y)) & (_excess(f, y, w) < 0)
+            if (fine | (y[f.owner] == 0) | (f.owner < 0)).all():
+                return y
+        return None
+
+    def _upper(self, f: Relaxed, chosen: Indices, x: Floats) -> Floats | None:
+        """A vector near x that is at least all its images, or 1; 0 where these are 0.
+
+        Unknowns that lead to each other without loss have the same bound.
+        """
+        if x.max() >= _HUGE:
+            return None
+        whole = (self.most == 1) & (x > 1 - _CLOSE)
+        group, inside = f.circles(x, _CLOSE)
+        w = _rising(f, chosen, x, (x > 0) & ~whole, group, inside)
+        for delta in _DELTAS:
+            y: Floats = np.where(whole, 1.0, np.minimum(x + delta * w, self.most))
+            most = np.zeros(f.size)
+            np.maximum.at(most, group, y)
+            y = most[group]
+            fine = (y[f.owner] >= f.above(y)) | ((y >= 1) & (self.most == 1))[f.owner]
+            if (fine | f.is_zero(y) | (f.owner < 0)).all():
+                return y
         return None
 
 
-def _lower(
-    f: Polynomials, owner: Indices, x: Floats, progress: tuple[Floats, float] | None
-) -> Floats | None:
-    """A vector near x that is at most all its images."""
-    if progress is None:
-        return None
-    for delta in _DELTAS:
-        y: Floats = np.maximum(x - delta * progress[0], 0.0)
-        if ((y[owner] <= f.below(y)) | (y[owner] == 0) | (owner < 0)).all():
-            return y
-    return None
+def _rising(
+    f: Relaxed, chosen: Indices, x: Floats, own: Mask, group: Indices, inside: Mask
+) -> Floats:
+    """A direction of upper bounds: that of a group is that of one which leaves it."""
+    best = f.of(chosen) if len(f.terms) > f.size else f
+    row, column, value = best.jacobian(x)
+    leads = np.full(group.max(initial=0) + 1, -1)
+    leaving = np.flatnonzero(~inside[chosen])[::-1]
+    leads[group[leaving]] = leaving
+    follows = (leads[group] >= 0) & (leads[group] != np.arange(f.size))
+    kept, others = ~follows[row], np.flatnonzero(follows)
+    row, column = np.append(row[kept], others), np.append(column[kept], leads[group[others]])
+    value = np.append(value[kept], np.ones(len(others)))
+    return _positive(scaled_solution(row, column, value, x, np.where(follows, 0.0, x), own))
 
 
-def _upper(f: Polynomials, owner: Indices, x: Floats, best: Polynomials) -> Floats | None:
-    """A vector near x that is at least all its images, or 1; 0 where these are 0."""
-    whole = x > 1 - 1e-9
-    w = direction_of(best, x, (x > 0) & ~whole)
-    for delta in _DELTAS:
-        y: Floats = np.where(whole, 1.0, np.minimum(x + delta * w, 1.0))
-        nothing = f.value((y > 0).astype(np.float64)) == 0
-        if ((y[owner] >= f.above(y)) | (y[owner] >= 1) | nothing | (owner < 0)).all():
-            return y
-    return None
+def _excess(f: Relaxed, x: Floats, w: Floats) -> Floats:
+    """By how much errors of c w, for the greatest c with c w <= x, may grow, divided by c.
+
+    A sum that exceeds its unknown by s has errors that are less by s.
+    """
+    greatest = float(np.max(x[x > 0] / w[x > 0], initial=0.0)) or 1.0
+    room = np.maximum(f.value(x) * (1 - _SAME) - x[f.owner], 0.0) * (1 - _SAME) / greatest
+    return f.slope_above(x, w) - w[f.owner] - room
+
+
+def _direction(f: Relaxed, x: Floats, own: Mask, toward: Floats) -> Floats:
+    """The solution w of w = x + f'(x) w on some unknowns; 0 where it is not positive."""
+    return _positive(scaled_solution(*f.jacobian(x, toward), x, x, own))
+
+
+def _positive(w: Floats) -> Floats:
+    """A direction, 0 where it is not positive and finite."""
+    with np.errstate(invalid="ignore"):
+        return np.where((w > 0) & (w < np.inf), w, 0.0)
+
+
+def _extreme(f: Relaxed, values: Floats, *, greatest: bool) -> tuple[Indices, Floats]:
+    """The sum of each unknown of greatest (or least) value, the first of equals, and its value."""
+    real = np.flatnonzero(f.owner >= 0)
+    owner, value = f.owner[real], values[real] if greatest else -values[real]
+    most = np.full(f.size, -np.inf)
+    np.maximum.at(most, owner, value)
+    hits = np.flatnonzero(value == most[owner])[::-1]
+    chosen = np.zeros(f.size, np.int64)
+    chosen[owner[hits]] = real[hits]
+    return chosen, most if greatest else -most

@@ -1,16 +1,16 @@
 """The checker of bounds by state: totals that are nonnegative, whether runs end or not.
 
-In the sense of the greatest total: U >= r + sum p U' for all actions and U >= 0 imply that no
-policy has more than U. L <= r + sum p L' for the chosen actions implies that they reach L, if runs
-surely leave the states with L > 0: there g > sum p g', over those states. For the least total,
-chosen and all actions change places. Nothing is shared with the solvers; all
-arithmetic is exact. The proofs are in docs/explanation/certificates.md.
+In the sense of the greatest total: U >= f(U) for all actions and U >= 0 imply that no policy has
+more than U, with f(U) = r + sum p U'. L <= f(L) for the chosen actions implies that they reach L,
+if errors of L get smaller along a direction g. For the least total, chosen and all actions change
+places. Nothing is shared with the solvers; all arithmetic is exact. The proofs are in
+docs/explanation/certificates.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +29,26 @@ class _Row(NamedTuple):
     scale: int
     reward: int
     edges: list[tuple[int, int]]  # (probability, state)
+
+
+class _Call(NamedTuple):
+    """The states that a call is worth a mix of.
+
+    Attributes:
+        leave: The entry with every exit of the callee.
+        after: The return ports, with the column of the call.
+        ends: The entry, to leave at all.
+        total: The entry, for rewards within the callee, if they count.
+    """
+
+    leave: list[int]
+    after: list[int]
+    ends: int
+    total: list[int]
+
+    def states(self) -> list[int]:
+        """All of them."""
+        return [*self.leave, *self.after, self.ends, *self.total]
 
 
 class ValueChecker:
@@ -77,10 +97,16 @@ class ValueChecker:
         self.low, self.high, self.left = (
             [int(Fraction(x) * self.unit) for x in each] for each in (v.lower, v.upper, v.progress)
         )
+        for state in filter(self._is_last, states):
+            self.left[state] = 0  # its bounds have no errors
+        inner = [s for s in states if self.low[s] and not self._is_last(s)]
+        self._require(all(self.left[s] > 0 for s in inner), "progress")
+        errors = (Fraction(self.low[s], self.left[s]) for s in inner)
+        self.most = max(errors, default=Fraction(1))
         for state in states:
             name = self.model.vertex_name(self.vertex[state])
             self._require(min(self.low[state], self.high[state], self.left[state]) >= 0, name)
-            check = self._check_product if self._multiplies(state) else self._check_rows
+            check = self._check_call if self._multiplies(state) else self._check_rows
             check(state, name)
         self._check_claims()
 
@@ -94,6 +120,7 @@ class ValueChecker:
         exits = int(t.n_exits[t.start_component])
         self.root = list(given.exit_values) or [0.0] * exits
         _well_formed(len(self.root) == exits, "as many exit values as exits")
+        self.totals = not v.contexts and given.rewards != "none" and given.infinite is None
         self._number_states(self._components())
         lists = (v.lower, v.upper, v.progress)
         _well_formed(all(len(each) == len(self.vertex) for each in lists), "a number per state")
@@ -111,8 +138,6 @@ class ValueChecker:
         t, contexts = self.tables, self.values.contexts
         self.children: dict[tuple[int, int], int] = {}
         if not contexts:
-            only_leaving = self.given.rewards == "none" or self.given.infinite is not None
-            _well_formed(only_leaving, "contexts, or no rewards")
             return list(range(t.n_components))
         _well_formed(tuple(contexts[0]) == (t.start_component, -1, -1), "the first context")
         for i, (component, parent, box) in enumerate(contexts[1:], 1):
@@ -124,28 +149,37 @@ class ValueChecker:
         return [component for component, _, _ in contexts]
 
     def _number_states(self, components: list[int]) -> None:
-        """Number the vertices of all contexts; without contexts, with every exit."""
+        """Number the vertices of all contexts; without contexts, with every column.
+
+        The columns are the exits, to leave at all if there are several, and the total of rewards.
+        """
         start = self.tables.component_start
         self.first: list[int] = []
         self.vertex: list[int] = []
         self.context: list[int] = []
-        self.exits: list[int] = []
+        self.width: list[int] = []
         for i, c in enumerate(components):
-            exits = 1 if self.values.contexts else int(self.tables.n_exits[c])
-            self.first.append(len(self.vertex) - int(start[c]) * exits)
+            exits = int(self.tables.n_exits[c])
+            width = 1 if self.values.contexts else exits + (exits > 1) + self.totals
+            self.first.append(len(self.vertex) - int(start[c]) * width)
             own = range(int(start[c]), int(start[c + 1]))
-            self.vertex += [vertex for vertex in own for _ in range(exits)]
-            self.context += [i] * (len(own) * exits)
-            self.exits.append(exits)
+            self.vertex += [vertex for vertex in own for _ in range(width)]
+            self.context += [i] * (len(own) * width)
+            self.width.append(width)
 
-    def _state(self, context: int, vertex: int, port: int = 0) -> int:
-        """Number of a vertex in a context; without contexts, with an exit of its component."""
-        return self.first[context] + vertex * self.exits[context] + port
+    def _state(self, context: int, vertex: int, column: int = 0) -> int:
+        """Number of a vertex in a context; without contexts, with a column."""
+        return self.first[context] + vertex * self.width[context] + column
 
-    def _port(self, state: int) -> int:
-        """The exit of a state; 0 with contexts."""
+    def _column(self, state: int) -> int:
+        """The column of a state; 0 with contexts."""
         context = self.context[state]
-        return (state - self.first[context]) % self.exits[context]
+        return (state - self.first[context]) % self.width[context]
+
+    def _pays(self, state: int) -> bool:
+        """Whether a state adds up rewards."""
+        last = self._column(state) == self.width[self.context[state]] - 1
+        return bool(self.values.contexts) or (self.totals and last)
 
     def _sign(self, states: set[int]) -> int:
         """1 if nothing that runs can meet is negative, -1 if nothing is positive.
@@ -188,15 +222,19 @@ class ValueChecker:
         component = t.box_component[t.vertex_box[call]]
         return int(t.component_start[component] + t.vertex_port[call])
 
-    def _factors(self, state: int) -> list[tuple[int, int]]:
-        """A call is worth the sum of these products: leave the callee, then go on from there."""
+    def _call(self, state: int) -> _Call:
+        """The states that a call is worth a mix of."""
         t, call = self.tables, self.vertex[state]
-        box, own, port = int(t.vertex_box[call]), self.context[state], self._port(state)
+        box, own, column = int(t.vertex_box[call]), self.context[state], self._column(state)
         callee, entry, back = int(t.box_component[box]), self._entry(call), int(t.box_return[box])
-        return [
-            (self._state(callee, entry, j), self._state(own, back + j, port))
-            for j in range(self.exits[callee])
-        ]
+        exits = int(t.n_exits[callee])
+        leave = [self._state(callee, entry, j) for j in range(exits)]
+        return _Call(
+            leave,
+            [self._state(own, back + j, column) for j in range(exits)],
+            self._state(callee, entry, exits) if exits > 1 else leave[0],
+            [self._state(callee, entry, self.width[callee] - 1)] if self._pays(state) else [],
+        )
 
     def _rows(self, state: int, *, every: bool) -> Iterator[_Row]:
         """The successors of a state, by all actions or by the chosen one."""
@@ -220,86 +258,129 @@ class ValueChecker:
             _, parent, box = self.values.contexts[context]
             back = self._state(parent, int(self.tables.box_return[box]) + port)
             return _Row(1, 0, [(1, back)])
-        worth = Fraction(int(port == self._port(state)))
+        column, exits = self._column(state), int(self.tables.n_exits[context])
+        worth = Fraction(int(column == port or (column == exits and exits > 1)))
         if self.values.contexts:
             worth = Fraction(self.sign * self.root[port])
         return _Row(worth.denominator, worth.numerator, [])
 
     def _after_action(self, action: int, state: int) -> _Row:
         t, exact = self.tables, self.model.exact
-        own, port = self.context[state], self._port(state)
+        own, column, pays = self.context[state], self._column(state), self._pays(state)
         edges = range(int(t.transition_start[action]), int(t.transition_start[action + 1]))
         probs = [exact.prob(i) for i in edges]
-        reward = Fraction(int(self.given.rewards == "steps" and bool(self.values.contexts)))
-        if self.given.rewards == "model" and self.values.contexts:
+        reward = Fraction(int(self.given.rewards == "steps" and pays))
+        if self.given.rewards == "model" and pays:
             reward = sum((p * exact.reward(i) for p, i in zip(probs, edges, strict=True)), reward)
         scale = math.lcm(reward.denominator, *(p.denominator for p in probs))
         pairs = zip((int(p * scale) for p in probs), edges, strict=True)
-        after = [(p, self._state(own, int(t.target[i]), port)) for p, i in pairs if p]
+        after = [(p, self._state(own, int(t.target[i]), column)) for p, i in pairs if p]
         return _Row(scale, int(self.sign * reward * scale), after)
 
-    def _starts(self) -> Iterator[tuple[Fraction, int]]:
-        """States in which runs begin, weighted; without contexts, also by the worth of exits."""
+    def _starts(self) -> Iterator[tuple[Fraction, _Call]]:
+        """States in which runs begin, weighted, as if they were called."""
         t, contexts = self.tables, self.values.contexts
         own = 0 if contexts else t.start_component
-        worth = [Fraction(1)] if contexts else [abs(Fraction(x)) for x in self.root]
-        if self.given.infinite is not None:
-            worth = [Fraction(1)] * len(self.root)
+        first, exits = int(t.component_start[t.start_component]), len(self.root)
         for e in range(len(t.start_prob)):
-            share, entry = self.model.exact.start(e), int(t.component_start[t.start_component]) + e
-            if share:
-                yield from ((share * x, self._state(own, entry, k)) for k, x in enumerate(worth))
+            columns = [self._state(own, first + e, k) for k in range(self.width[own])]
+            ends = columns[exits if exits > 1 and not contexts else 0]
+            leave = [] if contexts else columns[:exits]
+            total = columns[-1:] if contexts or self.totals else []
+            if share := self.model.exact.start(e):
+                yield share, _Call(leave, [], ends, total)
 
     def _reached(self) -> set[int]:
         """States that a run of some policy can come to."""
-        found = {state for _, state in self._starts()}
+        found = {state for _, call in self._starts() for state in call.states()}
         new = list(found)
         while new:
             state = new.pop()
             if self._multiplies(state):
-                after = {q for factors in self._factors(state) for q in self._needed(*factors)}
+                after = set(self._call(state).states())
             else:
                 after = {q for row in self._rows(state, every=True) for _, q in row.edges}
             new += after - found
             found |= after
         return found
 
-    def _needed(self, inside: int, back: int) -> tuple[int, ...]:
-        """The factors of a product that count: the second one only if the first may be positive."""
-        zero = self.values.lower[inside] == 0 and self.values.upper[inside] == 0
-        return (inside,) if zero else (inside, back)
-
     def _bounded(self, state: int) -> bool:
         """Whether an upper bound has to be proved."""
-        return bool(self.values.contexts) or self.high[state] < self.unit
+        claimed = self.given.infinite or (self.given.lower, self.given.upper)[self.sign > 0]
+        return claimed is not None and (self._pays(state) or self.high[state] < self.unit)
 
     def _check_rows(self, state: int, name: str) -> None:
-        """U >= r + sum p U';  where L > 0: L <= r + sum p L' and g > sum p g' over L' > 0."""
+        """U >= f(U), and where L > 0 that errors contract, for f(U) = r + sum p U'."""
         for row in self._rows(state, every=self.greatest) if self._bounded(state) else ():
             after = row.reward * self.unit + sum(p * self.high[q] for p, q in row.edges)
             self._require(row.scale * self.high[state] >= after, name)
         for row in self._rows(state, every=not self.greatest) if self.low[state] else ():
             after = row.reward * self.unit + sum(p * self.low[q] for p, q in row.edges)
-            self._require(row.scale * self.low[state] <= after, name)
             left = sum(p * self.left[q] for p, q in row.edges if self.low[q])
-            self._require(row.scale * self.left[state] > left, name)
+            room = after - row.scale * self.low[state]
+            falls = self._contracts(room, left - row.scale * self.left[state])
+            self._require(room >= 0 if self._is_last(state) else falls, name)
 
-    def _check_product(self, call: int, name: str) -> None:
-        """The same for a call that is worth products of entry and return port."""
-        high, low, left, factors = self.high, self.low, self.left, self._factors(call)
-        if self._bounded(call):
-            after = sum(high[a] * high[b] for a, b in factors)
-            self._require(self.unit * high[call] >= after, name)
-        if low[call]:
-            self._require(self.unit * low[call] <= sum(low[a] * low[b] for a, b in factors), name)
-            both = [(a, b) for a, b in factors if low[a] and low[b]]
-            after = sum(low[a] * left[b] + low[b] * left[a] for a, b in both)
-            self._require(self.unit * left[call] > after, name)
+    def _is_last(self, state: int) -> bool:
+        """Whether runs end in a state: an exit from which nothing is returned to."""
+        last = not self.values.contexts or self.context[state] == 0
+        return last and bool(self.tables.vertex_kind[self.vertex[state]] == EXIT)
+
+    def _contracts(self, room: int | Fraction, rise: int) -> bool:
+        """L <= f(L), and errors that are at most C g get smaller: C (f'(g) - g) < f(L) - L."""
+        return room >= 0 and self.most * rise < room
+
+    def _check_call(self, state: int, name: str) -> None:
+        """The same for a call that is worth a mix of what comes after it."""
+        call = self._call(state)
+        if self._bounded(state):
+            most = self._most(call, [self.high[q] for q in call.after])
+            self._require(self.unit * self.high[state] >= most, name)
+        if self.low[state]:
+            levels = {0, min(self.low[q] for q in call.after)}
+            self._require(any(self._falls(state, call, m) for m in levels), name)
+
+    def _most(self, call: _Call, after: Sequence[int | Fraction]) -> Fraction:
+        """The probability to leave is filled up by exits, the one of greatest worth first."""
+        left, total = self.high[call.ends], Fraction(0)
+        total += sum(self.unit * self.high[q] for q in call.total)
+        leave = (self.high[q] for q in call.leave)
+        for worth, share in sorted(zip(after, leave, strict=True), reverse=True):
+            total, left = total + worth * min(share, left), left - min(share, left)
+        return total
+
+    def _least(self, call: _Call, after: Sequence[int | Fraction], m: int | Fraction) -> Fraction:
+        """sum_j L(en, j) (after_j - m) + L(en leaves) m, for m that is at most all after_j."""
+        leave = (self.low[q] for q in call.leave)
+        total = sum(a * (b - m) for a, b in zip(leave, after, strict=True))
+        inside = sum(self.unit * self.low[q] for q in call.total)
+        return Fraction(total + inside + self.low[call.ends] * m)
+
+    def _falls(self, state: int, call: _Call, m: int) -> bool:
+        """Whether L and g hold at a call for a level m."""
+        low, after = self.low, [self.low[q] for q in call.after]
+        left = [self.left[q] * (low[q] > 0) for q in call.leave]
+        back = [self.left[q] * (low[q] > 0) for q in call.after]
+        ends, rest = self.left[call.ends], low[call.ends] - sum(low[q] for q in call.leave)
+        change = sum(g * (b - m) for g, b in zip(left, after, strict=True)) + ends * m
+        change += sum(low[q] * g for q, g in zip(call.leave, back, strict=True))
+        change += max(rest, 0) * max(back) if m else 0
+        change += sum(self.unit * self.left[q] for q in call.total if low[q])
+        fits = m == 0 or ends >= sum(left)
+        room = self._least(call, after, m) - self.unit * low[state]
+        return fits and self._contracts(room, change - self.unit * self.left[state])
 
     def _check_claims(self) -> None:
         """The ends that are claimed of the start."""
-        low = sum((w * self.low[state] for w, state in self._starts()), Fraction(0)) / self.unit
-        high = sum((w * self.high[state] for w, state in self._starts()), Fraction(0)) / self.unit
+        ones = [Fraction(1)] * len(self.root)
+        worth = ones if self.given.infinite is not None else [abs(Fraction(x)) for x in self.root]
+        low = high = Fraction(0)
+        for share, call in self._starts():
+            after = worth if call.leave else []
+            high += share * self._most(call, [self.unit * x for x in after]) / self.unit**2
+            levels = {Fraction(0), min(after, default=Fraction(0)) * self.unit}
+            least = (self._least(call, [self.unit * x for x in after], m) for m in levels)
+            low += share * max(least) / self.unit**2
         if self.given.infinite is not None:
             self._require(high < 1, "the start: that runs may not end")
             return
