@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recurl.model.certificate import Certificate, Values
+from recurl.model.certificate import Values
 from recurl.model.tables import CALL, EXIT
 from recurl.solving.mixes import Mixes
 from recurl.solving.outward import float_above, float_below
 
 if TYPE_CHECKING:
+    from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats, Ints, Mask, Tables
     from recurl.solving.question import Question
