@@ -114,7 +114,11 @@ class Failing(gym.Wrapper[Any, Any, Any, Any]):
 @pytest.mark.parametrize("error", [RuntimeError("lost connection"), KeyboardInterrupt()])
 @pytest.mark.parametrize(
     ("kind", "settings"),
-    [(recurl.RecursiveQLearning, SETTINGS), (recurl.DeepRecursiveQLearning, SMALL)],
+    [
+        (recurl.RecursiveQLearning, SETTINGS),
+        (recurl.DeepRecursiveQLearning, SMALL),
+        (recurl.ModelBasedRecursiveLearning, SETTINGS),
+    ],
 )
 def test_an_episode_begins_after_a_step_that_failed(
     kind: Any, settings: dict[str, Any], error: BaseException

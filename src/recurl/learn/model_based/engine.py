@@ -145,10 +145,12 @@ class ModelBasedEngine:
         try:
             for _ in range(steps):
                 self._step()
-        except ProtocolError as error:
+        except BaseException as error:
             # Where the environment stands is not known: the next step begins an episode.
             self._state = None
-            raise ProtocolError(f"step {self.steps}: {error}") from None
+            if isinstance(error, ProtocolError):
+                raise ProtocolError(f"step {self.steps}: {error}") from None
+            raise
 
     def _step(self) -> None:
         """Act as it seems best, count what happens, and correct what the state is worth."""
