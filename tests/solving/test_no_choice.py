@@ -124,3 +124,30 @@ def test_rewards_of_any_size_are_certified(first: str, second: str) -> None:
 def test_totals_beyond_the_floats_have_no_certificate() -> None:
     with pytest.raises(CertificateError, match="too large for floats"):
         chain_certificate(two_steps("1e308", "1.5e308"), Question())
+
+
+def calls_twice(p: str, leave: str) -> recurl.RMDP:
+    """Calls itself twice or leaves, by one of two exits."""
+    builder = recurl.Builder("twice").component("A", entries="in", exits=["x", "y"])
+    builder.box("one", "A").box("two", "A")
+    builder.at("in").action("go", reward=1).to("one", p).to("x", leave).to("y", leave)
+    for name in "xy":
+        builder.at(f"one.{name}").action("go").to("two").at(f"two.{name}").action("go").to(name)
+    return builder.build()
+
+
+@pytest.mark.parametrize("of", ["reward", "steps"])
+def test_totals_of_critical_chains_with_several_exits_are_infinite(of: str) -> None:
+    model = calls_twice("1/2", "1/4")
+    found = recurl.solve(model, of=of)
+    assert found.lower == found.upper == math.inf
+    assert recurl.verify(model, found.certificate).lower == math.inf
+
+
+def test_a_wide_interval_is_explained_and_is_that_of_its_certificate() -> None:
+    model = calls_twice("0.4999999", "0.25000005")
+    found = recurl.solve(model)
+    assert found.lower <= 5e6 <= found.upper
+    assert "nearly balanced" in found.reason
+    proved = recurl.verify(model, found.certificate)
+    assert (proved.lower, proved.upper) == (found.lower, found.upper)

@@ -184,7 +184,8 @@ class Certificate(msgspec.Struct, frozen=True):
 
 _OBJECTIVES, _REWARDS = ("max", "min"), ("model", "steps", "none")
 _INFINITE = (None, "inf", "-inf")
-_LARGEST_SCALE = 100_000
+LARGEST_SCALE = 100_000
+"""Units are 2**scale, with a scale of at most this size."""
 
 
 def check_form(model: RMDP, given: Certificate) -> None:
@@ -199,7 +200,7 @@ def check_form(model: RMDP, given: Certificate) -> None:
         raise CertificateError(f"unknown question {given.objective!r} of {given.rewards!r}")
     if given.infinite not in _INFINITE:
         raise CertificateError(f"an optimum cannot be {given.infinite!r}")
-    if abs(given.scale) > _LARGEST_SCALE:
+    if abs(given.scale) > LARGEST_SCALE:
         raise CertificateError(f"a unit of 2**{given.scale} is beyond all numbers of models")
     if not all(math.isfinite(x) for x in numbers(given)):
         raise CertificateError("a number is not finite")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.errors import CertificateError, NotProperError
+from recurl.model.certificate import Values
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import EXIT, Layout
 from recurl.model.transforms.unravelling import Unravelling
@@ -63,8 +64,30 @@ def solve_hierarchical(
         policy=_policy(model, states, found.policy) if found.policy else None,
         values_lower=_on_empty_stack(model, states, found.values_lower),
         values_upper=_on_empty_stack(model, states, found.values_upper),
-        _certify=partial(general_certificate, model, question, epsilon, options),
+        _certify=partial(_stack_certificate, model, question, states, found),
     )
+
+
+def _stack_certificate(
+    model: RMDP, question: Question, states: Unravelling, found: Solution
+) -> Certificate:
+    """The certificate of the process with one exit, context by context."""
+    own, contexts = found.certificate, StackContexts.of_stacks(model, states)
+    assert found.policy is not None
+    if own.infinite is not None or not own.steps:
+        raise CertificateError(f"there is no certificate for this answer: {found.reason}")
+    above, below = np.array(own.points[0].values), np.array(own.pieces[0].rewards)
+    lower, upper = (below, above) if question.sign > 0 else (0.0 - above, 0.0 - below)
+    worth = question.sign * question.root_values(model.tables)
+
+    none = np.zeros(len(worth), np.int32)
+    actions = _with_exits(states, found.policy.actions, none)
+    low, high = (contexts.spread(_with_exits(states, x, worth)) for x in (lower, upper))
+    steps = contexts.spread(_with_exits(states, np.array(own.steps), none), 0.5)
+    chosen = np.where(contexts.state >= 0, actions[contexts.state], 0)
+    numbers = (low.tolist(), high.tolist(), chosen.tolist(), steps.tolist())
+    values = Values(contexts.names, *numbers)
+    return question.certificate(model, (found.lower, found.upper), values=values)
 
 
 def general_certificate(
@@ -145,8 +168,11 @@ def _on_empty_stack(model: RMDP, states: Unravelling, values: Floats | None) -> 
 
 def _policy(model: RMDP, states: Unravelling, flat: Policy) -> Policy:
     """The policy of the process with one exit, as one context per stack."""
-    t = model.tables
-    exits = int(t.n_exits[t.start_component])
-    before, after = flat.actions[: states.n_starts], flat.actions[states.n_starts + 1 :]
-    actions = np.concatenate([before, np.zeros(exits, np.int32), after])
+    exits = np.zeros(int(model.tables.n_exits[model.tables.start_component]), np.int32)
+    actions = _with_exits(states, flat.actions, exits)
     return StackContexts.of_stacks(model, states).policy(actions)
+
+
+def _with_exits(states: Unravelling, values: Any, exits: Any) -> Any:
+    """Numbers by vertex of the process with one exit, with some for several exits instead."""
+    return np.concatenate([values[: states.n_starts], exits, values[states.n_starts + 1 :]])

@@ -9,8 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
 from recurl.errors import CertificateError, NotProperError
+from recurl.model.certificate import Point
+from recurl.model.tables import CALL
 from recurl.solving.evaluate import evaluate
 from recurl.solving.infinite import can_go_on, must_go_on
 from recurl.solving.least_cost import least_cost
@@ -58,7 +61,8 @@ def improper_optimum(
 def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solution:
     """The certain part of an answer where no method applies: an interval that may be wide.
 
-    A policy that ends bounds the optimum on one side. On the other one, rewards of one sign do.
+    Totals of one sign have bounds on both sides, see `solve_leaving`. Else a policy that ends
+    bounds the optimum on one side, and rewards of one sign on the other one.
 
     Raises:
         NotProperError: The given one, if nothing is known on either side.
@@ -77,7 +81,7 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
     if math.isinf(low) and math.isinf(most):
         raise error
     ends = (low, most) if question.sign > 0 else (0.0 - most, 0.0 - low)
-    if leaving is not None and not leaving.gap >= ends[1] - ends[0]:
+    if leaving is not None and (found is None or _is_narrower(leaving, ends)):
         return replace(leaving, reason=f"{leaving.reason}; {error}")
     return Solution(
         model,
@@ -87,8 +91,34 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
         reason=str(error),
         policy=None if found is None else found.policy,
         seconds=time.perf_counter() - began,
-        _certify=None if found is None or found.earns < low else lambda: found.certificate,
+        _certify=None if found is None else partial(_with_most, model, found.certificate, ends),
     )
+
+
+def _is_narrower(found: Solution, ends: tuple[float, float]) -> bool:
+    """Whether an interval is narrower than another; if both are infinite, at its finite end."""
+    if math.isfinite(found.gap) or math.isfinite(ends[1] - ends[0]):
+        return found.gap < ends[1] - ends[0]
+    return found.lower > ends[0] or found.upper < ends[1]
+
+
+def _with_most(model: RMDP, own: Certificate, ends: tuple[float, float]) -> Certificate:
+    """The certificate of a policy, and of the bound that rewards which nowhere gain have.
+
+    A constant that is at least 0 and at least what exits are worth is a point of every component.
+    """
+    t, (lower, upper) = model.tables, (None if math.isinf(x) else x for x in ends)
+    most = upper if own.objective == "max" else lower
+    if most is None:
+        return own
+    points = []
+    for c in range(t.n_components):
+        vertices = range(int(t.component_start[c]), int(t.component_start[c + 1]))
+        boxes = [t.vertex_box[v] for v in vertices if t.vertex_kind[v] == CALL]
+        calls = [[(int(t.box_component[b]), 1.0)] for b in boxes]
+        points.append(Point(c, [abs(most)] * len(vertices), calls))
+    start = [[(t.start_component, 1.0)]] * len(t.start_prob)
+    return structs.replace(own, lower=lower, upper=upper, points=points, start_points=start)
 
 
 def _infinite(

@@ -28,7 +28,7 @@ from recurl.solving.one_exit_system import sum_towards
 from recurl.solving.outward import float_above, float_below
 from recurl.solving.potential import Potential
 from recurl.solving.rows import Rows, rows_of_model, rows_of_policy
-from recurl.solving.solution import Solution
+from recurl.solving.solution import NEARLY_BALANCED, Solution
 from recurl.solving.steps import inductive, no_offsets
 from recurl.solving.termination import termination
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from recurl.solving.question import Question
     from recurl.solving.rows import Mask
 
-_ROUNDS, _GAIN = 200, 1e-12
+_ROUNDS, _GAIN, _NARROW = 200, 1e-12, 1e-6
 
 
 def least_cost(model: RMDP, question: Question, falls: Potential) -> Solution | None:
@@ -76,13 +76,16 @@ def least_cost(model: RMDP, question: Question, falls: Potential) -> Solution | 
         for pair in ((-least, np.inf), (-spent[0], -np.inf), (spent[1], np.inf))
     )
     low, high = _ends(model, question, lower, upper)
+    reason = "policies that do not end pay infinitely much"
+    if high - low > _NARROW:
+        reason += f"; {NEARLY_BALANCED}"
     return Solution(
         model,
         question,
         low,
         high,
         method="policy-iteration",
-        reason="policies that do not end pay infinitely much",
+        reason=reason,
         policy=policy,
         work=work,
         seconds=time.perf_counter() - began,

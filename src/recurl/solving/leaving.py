@@ -46,8 +46,7 @@ def solve_leaving(model: RMDP, question: Question) -> Solution | None:
     """The optimal total of rewards and of the worth of exits, all of one sign.
 
     Returns:
-        The solution, whose interval may be wide where there are choices; None where floats prove
-        nothing, or where signs differ.
+        The solution, whose interval may be wide where there are choices; None if signs differ.
 
     Example:
         >>> import recurl
@@ -64,8 +63,6 @@ def solve_leaving(model: RMDP, question: Question) -> Solution | None:
     gain = np.abs(question.transition_rewards(model.tables))
     search = _Search.of(model, worth, None if question.rewards == "none" else gain)
     proof = search.proof(greatest=(question.objective == "max") == (sign > 0))
-    if proof is None:
-        return None
     low, high = leaving_interval(model, worth, proof)
     ends = (low, high) if sign > 0 else (0.0 - high, 0.0 - low)
     several = "a policy attains one end; for the other, every exit has the best actions for itself"
@@ -117,7 +114,7 @@ def may_not_end(model: RMDP, question: Question, total: float) -> Certificate | 
     proof = _Search.of(model, worth, None).proof(
         greatest=(question.objective == "max") != (total > 0)
     )
-    if proof is None or leaving_interval(model, worth, proof)[1] >= 1 - 1e-12:
+    if leaving_interval(model, worth, proof)[1] >= 1 - 1e-12:
         return None
     zero = np.zeros_like(proof.lower)
     found = leaving_certificate(model, question, (None, None), proof._replace(lower=zero))
@@ -153,7 +150,7 @@ class _Search(NamedTuple):
             start[t.starts, -1] = share
         return cls(rows, gain, columns, most[columns.own], start[columns.own])
 
-    def proof(self, *, greatest: bool) -> LeavingProof | None:
+    def proof(self, *, greatest: bool) -> LeavingProof:
         """Both ends, by a policy and by the best action for every unknown."""
         if not self.columns.size:  # no run can leave, and none is paid
             zero = np.zeros(self.columns.number.shape)
@@ -173,8 +170,6 @@ class _Search(NamedTuple):
                 free = plain
                 below = self._below(free, *self._relaxed(free, greatest=False))
             upper = self._upper(own, np.arange(own.size), attained)
-        if below is None and upper is None:
-            return None
         lower, progress = below or (np.zeros(own.size), np.zeros(own.size))
         if greatest or not free.side:  # calls are products
             lower[np.nonzero(self.columns.own)[1] == self.rows.n_exits.max()] = 0.0

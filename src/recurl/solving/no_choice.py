@@ -30,7 +30,7 @@ from recurl.solving.outward import float_above, float_below
 from recurl.solving.properness import StepBounds, chain_bounds
 from recurl.solving.reach import call_worth, reach_rows
 from recurl.solving.rows import rows_of_model
-from recurl.solving.solution import Solution
+from recurl.solving.solution import NEARLY_BALANCED, Solution
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from recurl.solving.question import Question
 
 _UNIT, _LEAST = 1.2e-16, 1e-323
-_NARROW = 1e-8
-"""Width up to which an interval is what its certificate proves, even if more is known."""
+_NARROW, _FAR = 1e-8, 16.0
+"""Width, and multiple of the known width, up to which an interval is that of its certificate."""
 
 
 def has_choice(model: RMDP) -> bool:
@@ -60,31 +60,41 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
     """
     began = time.perf_counter()
     found = evaluate(Policy.uniform(model), exit_values=question.exit_values or None)
-    low, high, reason = found.lower, found.upper, found.reason
+    low, high = found.lower, found.upper
+    reason = found.reason or "there is nothing to decide"
     if question.rewards == "steps":
         low, high = found.steps_interval
     elif question.rewards == "none":
         low, high = _worth_of_exits(question, list(found.exit_intervals.values()))
     certify: Callable[[], Certificate] = partial(chain_certificate, model, question)
-    if math.isfinite(low) and math.isfinite(high):
+    if low < high or math.isfinite(low):
         with suppress(CertificateError):
             proved = certify()
-            assert proved.lower is not None
-            assert proved.upper is not None
-            if proved.upper - proved.lower <= max(_NARROW, high - low):
-                low, high = proved.lower, proved.upper
+            low, high = _as_proved(proved, low, high)
             certify = lambda: proved  # noqa: E731
+    if epsilon < high - low < math.inf:
+        reason += f"; {NEARLY_BALANCED}"
     return Solution(
         model,
         question,
         low,
         high,
         method="evaluation",
-        reason=reason or "there is nothing to decide",
+        reason=reason,
         policy=found.policy,
         seconds=time.perf_counter() - began,
         _certify=certify,
     )
+
+
+def _as_proved(proved: Certificate, low: float, high: float) -> tuple[float, float]:
+    """The interval of a certificate, unless more than that is known by far."""
+    if proved.infinite is not None:
+        return float(proved.infinite), float(proved.infinite)
+    assert proved.lower is not None
+    assert proved.upper is not None
+    close = proved.upper - proved.lower <= max(_NARROW, _FAR * (high - low))
+    return (proved.lower, proved.upper) if close else (low, high)
 
 
 def solve_chain_given_end(model: RMDP, question: Question) -> Solution:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from recurl.policy import Policy
     from recurl.solving.one_exit_search import Callback
 
+NEARLY_BALANCED = "where calls and returns are nearly balanced, floats prove no narrower interval"
+"""Why an interval is wide although the total is finite."""
 MOST = 2000
 """Intervals that are kept; of more, every other one is dropped."""
 

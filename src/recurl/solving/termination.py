@@ -39,7 +39,7 @@ from recurl.solving.linear import solve_nonnegative
 from recurl.solving.outward import Indices, float_above, float_below, sums
 from recurl.solving.question import Question
 from recurl.solving.rows import Rows, rows_of_model, rows_of_policy
-from recurl.solving.solution import Solution
+from recurl.solving.solution import NEARLY_BALANCED, Solution
 from recurl.solving.steps import stay_forever
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ _LIMIT, _SWEEPS, _FROM_ZERO = 80, 16, 200
 _NARROW = 1e-8
 """Width that is reached unless a policy nearly calls as often as it returns."""
 _PROOF = "the policy attains one end, an inductive vector proves the other"
-_WIDE = "where calls and returns are nearly balanced, floats prove no narrower interval"
 _DELTAS: Floats = np.ldexp(1.0, np.arange(-51, -12, 3))
 
 
@@ -98,7 +97,7 @@ def solve_ending(model: RMDP, question: Question) -> Solution:
         lower,
         upper,
         method="policy iteration" if greatest else "newton",
-        reason=_PROOF if high - low <= _NARROW else f"{_PROOF}; {_WIDE}",
+        reason=_PROOF if high - low <= _NARROW else f"{_PROOF}; {NEARLY_BALANCED}",
         policy=policy,
         work={"policies" if greatest else "newton steps": found.steps},
         seconds=time.perf_counter() - begin,

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from recurl.errors import CertificateError
+from recurl.model.certificate import LARGEST_SCALE
 from recurl.model.tables import CALL, EXIT
 from recurl.verification.verdict import Verdict
 
@@ -77,6 +78,8 @@ class ValueChecker:
         ends, theorem = (given.lower, given.upper), "values"
         if given.infinite is not None:
             ends, theorem = (float(given.infinite),) * 2, "may not end"
+        elif self.ends:
+            theorem = "stacks"
         first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])
         worth = {self.model.local_name(first + k): x for k, x in enumerate(self.root) if x}
         return Verdict(
@@ -97,15 +100,16 @@ class ValueChecker:
         self.low, self.high, self.left = (
             [int(Fraction(x) * self.unit) for x in each] for each in (v.lower, v.upper, v.progress)
         )
+        least = min((self.left if self.ends else self.left + self.low + self.high), default=0)
+        self._require(least >= 0, "numbers that may not be negative")
         for state in filter(self._is_last, states):
             self.left[state] = 0  # its bounds have no errors
-        inner = [s for s in states if self.low[s] and not self._is_last(s)]
+        inner = [s for s in states if self._counts(s) and not self._is_last(s)]
         self._require(all(self.left[s] > 0 for s in inner), "progress")
         errors = (Fraction(self.low[s], self.left[s]) for s in inner)
-        self.most = max(errors, default=Fraction(1))
+        self.most = max(errors, default=Fraction(1))  # C of the proofs
         for state in states:
             name = self.model.vertex_name(self.vertex[state])
-            self._require(min(self.low[state], self.high[state], self.left[state]) >= 0, name)
             check = self._check_call if self._multiplies(state) else self._check_rows
             check(state, name)
         self._check_claims()
@@ -113,6 +117,8 @@ class ValueChecker:
     def _check_form(self) -> None:
         t, v, given = self.tables, self.values, self.given
         _well_formed(given.model == self.model.fingerprint, f"it is not for {self.model.name}")
+        _well_formed(abs(given.scale) <= LARGEST_SCALE, f"a unit of 2**{given.scale}")
+        self.scale = Fraction(2) ** given.scale
         known = given.objective in ("max", "min") and given.rewards in ("model", "steps", "none")
         _well_formed(known, f"unknown question {given.objective!r} of {given.rewards!r}")
         claims = given.infinite in ("inf", "-inf") and not v.contexts and given.rewards != "none"
@@ -184,8 +190,10 @@ class ValueChecker:
     def _sign(self, states: set[int]) -> int:
         """1 if nothing that runs can meet is negative, -1 if nothing is positive.
 
-        For an infinite total, every step must pay something of its sign.
+        If both occur, every policy must end. For an infinite total, every step must pay something
+        of its sign.
         """
+        self.ends = False
         paid = [Fraction(x) for x in self.root] if self.given.infinite is None else []
         if self.given.rewards == "steps":
             paid.append(Fraction(1))
@@ -198,10 +206,11 @@ class ValueChecker:
             sign = 1 if self.given.infinite == "inf" else -1
             _well_formed(min((sign * x for x in paid), default=1) > 0, "steps that all pay")
             return sign
-        if min(paid) >= 0:
-            return 1
-        _well_formed(max(paid) <= 0, "totals of one sign")
-        return -1
+        if max(paid) <= 0:
+            return -1 if min(paid) < 0 else 1
+        self.ends = min(paid) < 0
+        _well_formed(not self.ends or bool(self.values.contexts), "totals of one sign")
+        return 1
 
     def _require(self, holds: bool, what: str) -> None:
         self.checked += 1
@@ -261,7 +270,7 @@ class ValueChecker:
         column, exits = self._column(state), int(self.tables.n_exits[context])
         worth = Fraction(int(column == port or (column == exits and exits > 1)))
         if self.values.contexts:
-            worth = Fraction(self.sign * self.root[port])
+            worth = self.sign * Fraction(self.root[port]) / self.scale
         return _Row(worth.denominator, worth.numerator, [])
 
     def _after_action(self, action: int, state: int) -> _Row:
@@ -272,6 +281,7 @@ class ValueChecker:
         reward = Fraction(int(self.given.rewards == "steps" and pays))
         if self.given.rewards == "model" and pays:
             reward = sum((p * exact.reward(i) for p, i in zip(probs, edges, strict=True)), reward)
+        reward /= self.scale
         scale = math.lcm(reward.denominator, *(p.denominator for p in probs))
         pairs = zip((int(p * scale) for p in probs), edges, strict=True)
         after = [(p, self._state(own, int(t.target[i]), column)) for p, i in pairs if p]
@@ -314,12 +324,22 @@ class ValueChecker:
         for row in self._rows(state, every=self.greatest) if self._bounded(state) else ():
             after = row.reward * self.unit + sum(p * self.high[q] for p, q in row.edges)
             self._require(row.scale * self.high[state] >= after, name)
-        for row in self._rows(state, every=not self.greatest) if self.low[state] else ():
-            after = row.reward * self.unit + sum(p * self.low[q] for p, q in row.edges)
-            left = sum(p * self.left[q] for p, q in row.edges if self.low[q])
-            room = after - row.scale * self.low[state]
-            falls = self._contracts(room, left - row.scale * self.left[state])
-            self._require(room >= 0 if self._is_last(state) else falls, name)
+        for row in self._rows(state, every=not self.greatest) if self._counts(state) else ():
+            room = row.reward * self.unit + sum(p * self.low[q] for p, q in row.edges)
+            room -= row.scale * self.low[state]
+            falls = self.ends or self._contracts(room, self._rise(state, row))
+            self._require(room >= 0 and (falls or self._is_last(state)), name)
+        for row in self._rows(state, every=True) if self.ends else ():
+            self._require(self._is_last(state) or self._rise(state, row) < 0, name)
+
+    def _counts(self, state: int) -> bool:
+        """Whether a lower bound has to be proved."""
+        return self.ends or self.low[state] > 0
+
+    def _rise(self, state: int, row: _Row) -> int:
+        """How much g rises on average."""
+        left = sum(p * self.left[q] for p, q in row.edges if self._counts(q))
+        return left - row.scale * self.left[state]
 
     def _is_last(self, state: int) -> bool:
         """Whether runs end in a state: an exit from which nothing is returned to."""
@@ -373,7 +393,8 @@ class ValueChecker:
     def _check_claims(self) -> None:
         """The ends that are claimed of the start."""
         ones = [Fraction(1)] * len(self.root)
-        worth = ones if self.given.infinite is not None else [abs(Fraction(x)) for x in self.root]
+        worth = [abs(Fraction(x)) / self.scale for x in self.root]
+        worth = ones if self.given.infinite is not None else worth
         low = high = Fraction(0)
         for share, call in self._starts():
             after = worth if call.leave else []
@@ -384,6 +405,7 @@ class ValueChecker:
         if self.given.infinite is not None:
             self._require(high < 1, "the start: that runs may not end")
             return
+        low, high = low * self.scale, high * self.scale
         if self.sign < 0:
             low, high = -high, -low
         if self.given.lower is not None:

@@ -12,6 +12,7 @@ THEOREMS = {
     "nonpositive": "what is still to come is never worth more than 0",
     "must go on": "every policy takes infinitely many steps on average, and pays for them",
     "values": "totals are not negative, and runs surely leave where the lower bounds are positive",
+    "stacks": "there are finitely many stacks, and every policy ends",
     "may not end": "runs may not end, under a policy or under all, and every step counts",
     "can go on": "a policy takes infinitely many steps on average, and is paid for them",
 }
