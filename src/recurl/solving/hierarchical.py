@@ -64,18 +64,22 @@ def solve_hierarchical(
         policy=_policy(model, states, found.policy) if found.policy else None,
         values_lower=_on_empty_stack(model, states, found.values_lower),
         values_upper=_on_empty_stack(model, states, found.values_upper),
-        _certify=partial(_stack_certificate, model, question, states, found),
+        _certify=partial(_stack_certificate, model, question, (epsilon, options), states, found),
     )
 
 
 def _stack_certificate(
-    model: RMDP, question: Question, states: Unravelling, found: Solution
+    model: RMDP,
+    question: Question,
+    options: tuple[float, dict[str, Any]],
+    states: Unravelling,
+    found: Solution,
 ) -> Certificate:
     """The certificate of the process with one exit, context by context."""
     own, contexts = found.certificate, StackContexts.of_stacks(model, states)
     assert found.policy is not None
-    if own.infinite is not None or not own.steps:
-        raise CertificateError(f"there is no certificate for this answer: {found.reason}")
+    if own.infinite is not None or not own.steps:  # not all policies end
+        return general_certificate(model, question, *options)
     above, below = np.array(own.points[0].values), np.array(own.pieces[0].rewards)
     lower, upper = (below, above) if question.sign > 0 else (0.0 - above, 0.0 - below)
     worth = question.sign * question.root_values(model.tables)
