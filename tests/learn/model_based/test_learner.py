@@ -17,7 +17,7 @@ def learner(model, steps=0, **settings):
 @pytest.mark.parametrize(
     ("model", "steps", "optimum"),
     [
-        (recurl.zoo.cloud(), 400, -5.3425),
+        (recurl.zoo.cloud(), 1200, -5.3425),
         (recurl.zoo.stack_matters(), 1000, 0.7818),
         (recurl.zoo.leaky_pfa(), 2000, 0.6379),
         (recurl.zoo.battery("C.T/S..", 1), 8000, 0.9510),
@@ -27,6 +27,19 @@ def learner(model, steps=0, **settings):
 def test_learned_policies_are_optimal(model, steps, optimum):
     value = recurl.evaluate(learner(model, steps).policy()).value
     assert value >= optimum - 0.01 * abs(optimum)
+
+
+@pytest.mark.parametrize(("setting", "steps"), [("epidemic", 20_000), ("fishery", 4_000)])
+def test_an_unlucky_beginning_is_overcome(setting, steps):
+    found = recurl.suite.find_setting(f"{setting}-small")
+    made = ModelBasedRecursiveLearning(found.model(), episode_limit=1000).learn(steps)
+    assert recurl.evaluate(made.policy()).value == pytest.approx(found.known.optimum[0])
+
+
+def test_a_kept_policy_does_not_charge_forever():
+    model = recurl.zoo.battery()
+    made = learner(model, 7_663, seed=101)
+    assert recurl.evaluate(made.policy()).value > 0.8
 
 
 def test_environments_are_learned_through_the_protocol_alone():
@@ -41,7 +54,7 @@ def test_environments_are_learned_through_the_protocol_alone():
 def test_looks_other_than_numbers_are_learned():
     env = recurl.ModelEnv(recurl.zoo.cloud(), observation="onehot")
     test = recurl.ModelEnv(recurl.zoo.cloud(), observation="onehot")
-    made = ModelBasedRecursiveLearning(env, episode_limit=200, evaluation_env=test).learn(600)
+    made = ModelBasedRecursiveLearning(env, episode_limit=200, evaluation_env=test).learn(1200)
     assert made.test(400).mean == pytest.approx(-5.3425, abs=0.5)
     assert made.learned_model().model.labels
 

@@ -69,12 +69,11 @@ def test_plans_find_the_optimum(model, optimum):
 def test_parts_have_the_frequencies_and_the_unknown():
     counts = exact_counts(recurl.zoo.gambler(p=0.25))
     world = World(counts, prior=250.0, gamma=1.0)
-    (part,) = world.parts
-    weights = part.matrix.toarray()
+    weights = world.matrix.toarray()
     assert weights.sum(axis=1) == pytest.approx(1.0)
     assert weights[:, -1] == pytest.approx(0.2)
-    assert part.gain[0] == pytest.approx(0.8)
-    assert len(part.boxes) == 2
+    assert world.gain[0] == pytest.approx(0.8)
+    assert [len(part.boxes) for part in world.parts] == [2]
 
 
 def test_ends_of_runs_are_shared_among_the_exits_that_were_named():
@@ -85,6 +84,23 @@ def test_ends_of_runs_are_shared_among_the_exits_that_were_named():
     counts.add(0, EXIT, 0, -1, 0.0, 1)
     counts.add(0, EXIT, 1, -1, 0.0, 3)
     counts.add(0, LEAVE, 0, -1, 0.0, 4)
-    (part,) = World(counts, prior=0.0, gamma=1.0).parts
-    row = part.matrix.toarray()[0]
-    assert row[part.first_exit :].tolist() == pytest.approx([0.2, 0.6, 0.0, 0.0])
+    world = World(counts, prior=0.0, gamma=1.0)
+    row = world.matrix.toarray()[0]
+    assert row[world.parts[0].own_exits].tolist() == pytest.approx([0.2, 0.6, 0.0, 0.0])
+
+
+def test_drawn_weights_keep_the_tries_and_single_outcomes():
+    counts = OutcomeCounts(spaces.Discrete(9), spaces.Discrete(2))
+    counts.begin(counts.visit(0, None))
+    for target, times in ((1, 30), (2, 10)):
+        counts.add(0, STEP, counts.visit(target, None), -1, 0.0, times)
+    counts.add(1, STEP, 0, -1, 5.0, 3)
+    drawn = []
+    for seed in range(200):
+        counts.draw_weights(np.random.default_rng(seed))
+        drawn.append(np.multiply(counts.weight, counts.count))
+    assert np.sum(drawn, axis=1) == pytest.approx(43.0)
+    assert np.array(drawn)[:, 2] == pytest.approx(3.0)
+    # Dirichlet(30, 10): mean 0.75, standard deviation 0.068, in samples 2.7.
+    assert np.mean(drawn, axis=0)[0] == pytest.approx(30.0, abs=1.0)
+    assert np.std(drawn, axis=0)[0] == pytest.approx(2.7, abs=0.5)

@@ -46,6 +46,7 @@ def arrays_of(engine: ModelBasedEngine) -> dict[str, np.ndarray]:
     found["box_after"] = np.array([s for after in counts.after for s in after], np.int64)
     found["starts"] = np.array(list(counts.starts.items()), np.int64).reshape(-1, 2)
     found["outcome_reward"] = np.array(counts.reward, np.float64)
+    found["outcome_weight"] = np.array(counts.weight, np.float64)
     found["rewards"] = engine.rewards
     return found | _contexts(engine.planner.contexts)
 
@@ -131,6 +132,10 @@ def _restore_outcomes(counts: OutcomeCounts, arrays: dict[str, np.ndarray]) -> N
         if (kind == CALL) != (box >= 0) or (kind == EXIT and target < 0):
             raise ValueError("an outcome calls without a box")
         counts.add(owner, kind, target, box, reward, count)
+    weights = expect(arrays, "outcome_weight", np.float64, 0.0, np.inf).tolist()
+    if len(weights) != len(counts.count):
+        raise ValueError("outcomes and their weights do not fit")
+    counts.weight = weights
 
 
 def _restored_contexts(counts: OutcomeCounts, arrays: dict[str, np.ndarray]) -> list[Context]:

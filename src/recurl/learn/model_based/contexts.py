@@ -52,6 +52,7 @@ class Beliefs:
         same: Differences, as a share of those between exits, that make no other context.
         shifts: Whether a constant added to all exits is added to all values: without discount.
         bonus: Standard errors of its worth by which a pair is worth more.
+        drawn: Whether outcomes have their drawn weights.
     """
 
     gamma: float
@@ -61,6 +62,7 @@ class Beliefs:
     same: float = 0.003
     shifts: bool = True
     bonus: float = 0.0
+    drawn: bool = False
 
     def extended(self, exits: Floats) -> Floats:
         """Exit values (last axis), with those of the best exit and of the unknown behind them.
@@ -143,6 +145,7 @@ class Beliefs:
             return unknown
         total, square, mean, gamma = 0.0, 0.0, 0.0, self.gamma
         kinds, targets, count, reward = counts.kind, counts.target, counts.count, counts.reward
+        drawn, seen, weight = self.drawn, 0.0, 1.0
         for outcome in counts.outcomes[pair]:
             kind, target = kinds[outcome], targets[outcome]
             if kind == STEP:
@@ -154,12 +157,16 @@ class Beliefs:
                 value = worth[target]
             else:
                 value = 0.0 if kind == END else worth[-2]
-            total += reward[outcome] + count[outcome] * gamma * value
-            mean += count[outcome] * value
-            square += count[outcome] * value * value
-        spread = math.sqrt(max(square / tried - (mean / tried) ** 2, 0.0)) if self.bonus else 0.0
+            if drawn:
+                weight = counts.weight[outcome]
+            times = weight * count[outcome]
+            seen += times
+            total += weight * reward[outcome] + times * gamma * value
+            mean += times * value
+            square += times * value * value
+        spread = math.sqrt(max(square / seen - (mean / seen) ** 2, 0.0)) if self.bonus else 0.0
         more = self.bonus * spread / math.sqrt(tried)
-        return (total + self.prior * gamma * unknown) / (tried + self.prior) + more
+        return (total + self.prior * gamma * unknown) / (seen + self.prior) + more
 
     def choose(self, counts: OutcomeCounts, state: int, context: Context) -> tuple[int, float]:
         """The best pair of a state, among equals the one tried least, and what it is worth."""

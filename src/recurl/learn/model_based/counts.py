@@ -40,6 +40,7 @@ class OutcomeCounts:
         box: Its box, or -1.
         count: How often it was observed.
         reward: Sum of its rewards.
+        weight: Factor of its count and its rewards, as it was last drawn; 1 before.
         boxes: Number of each box, by the states after its exits.
         after: States after the exits of each box.
         entries: Some entry that each box calls.
@@ -70,6 +71,7 @@ class OutcomeCounts:
         self.box: list[int] = []
         self.count: list[int] = []
         self.reward: list[float] = []
+        self.weight: list[float] = []
         self.boxes: dict[tuple[int, ...], int] = {}
         self.after: list[tuple[int, ...]] = []
         self.entries: list[int] = []
@@ -166,10 +168,22 @@ class OutcomeCounts:
         self.box.append(box)
         self.count.append(0)
         self.reward.append(0.0)
+        self.weight.append(1.0)
         if kind == STEP:
             self._join(self.pair_state[pair], target)
         elif kind == CALL:
             self._join(self.pair_state[pair], self.after[box][0])
+
+    def draw_weights(self, random: np.random.Generator) -> None:
+        """Draw the frequencies of outcomes of each pair from what its counts leave possible.
+
+        They are Dirichlet with the counts as parameters: a pair with one outcome keeps it.
+        """
+        count, owner = np.array(self.count, np.float64), np.array(self.owner, np.int64)
+        drawn = random.standard_gamma(count)
+        total = np.bincount(owner, drawn, len(self.tried))
+        scale = np.array(self.tried) / np.where(total > 0, total, 1.0)
+        self.weight = (scale[owner] * drawn / count).tolist()
 
     def _join(self, one: int, other: int) -> None:
         self.parent[self.component(one)] = self.component(other)

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from recurl.learn.model_based.settings import ModelBasedSettings
     from recurl.model.tables import Floats
 
-_ACTING, _KEPT = 0.999, 0.9999
+_ACTING, _KEPT = 0.999, 0.9995
 """Discounts of plans on top of the learner's own: runs that do not end have a finite worth."""
-_COARSE, _FINE = 0.02, 0.003
+_COARSE, _FINE = 0.02, 0.001
 """Differences of exit values, as shares, that make no other context, in both kinds of plans."""
-_ROUNDS, _SWEEPS, _CONTEXTS, _ASIDE = 60, 6, 100, 2
+_ROUNDS, _SWEEPS, _CONTEXTS, _ASIDE = 40, 12, 100, 2
 """Size of the plan for the policy that is kept."""
 
 
@@ -106,7 +106,7 @@ class ModelBasedEngine:
         self.view: View | None = exits_view(self.env)
         self.counts = OutcomeCounts(self.env.observation_space, self.env.action_space)
         beliefs = self._beliefs(_ACTING, settings.prior, optimistic=True, same=_COARSE)
-        beliefs.bonus = settings.bonus
+        beliefs.bonus, beliefs.drawn = settings.bonus, settings.posterior_sampling
         self.planner = Planner(beliefs, most=settings.contexts, aside=1)
         self.steps = self.episodes = self.cut = self.next_plan = self.plans = 0
         self.rewards = np.array([np.inf, -np.inf, -np.inf])
@@ -223,6 +223,8 @@ class ModelBasedEngine:
         """Plan with what the counts show now; pending calls are in contexts of the new plan."""
         s = self.settings
         self.planner.beliefs.earnings = self._earnings()
+        if s.posterior_sampling:
+            self.counts.draw_weights(np.random.default_rng([s.seed, self.plans]))
         self.planner.plan(self.counts, 1, s.sweeps)
         self.plans += 1
         self.next_plan = self.steps + max(s.plan_every, int(s.plan_share * self.steps))
@@ -238,10 +240,13 @@ class ModelBasedEngine:
         self._enter(context)
 
     def _earnings(self) -> float:
-        """The most that a run has earned, or a step; while none has, 1 or what a step costs."""
+        """The most that a run has earned plus the greatest reward of a step.
+
+        While nothing was earned, 1 or what a step costs.
+        """
         least, most, best = (float(reward) for reward in self.rewards)
         if most > 0:
-            return max(most, best)
+            return most + max(most, best)
         if not least < 0:
             return 1.0
         return -most if most < 0 else -least

@@ -30,9 +30,13 @@ class ModelBasedRecursiveLearning(Learner):
     follows an optimistic plan: a pair that was tried n times is worth
     ``(n Q + prior U) / (n + prior)``, with Q as counted and U the worth of the unknown. Hope
     respects the stack: in a call whose best exit is worth m, ``U = m + E`` if m < 0, else
-    ``U = max(m, E)``, where E is the most that a run has earned so far (while nothing was earned,
-    1, or what a step costs). So hope is not added at every call, and charging forever does not
-    look best.
+    ``U = max(m, E)``, where E is the most that a run has earned so far plus the greatest reward of
+    a step (while nothing was earned, 1, or what a step costs). So hope is not added at every call,
+    and charging forever does not look best.
+
+    Q itself is uncertain where outcomes vary. Each plan draws the frequencies of the outcomes of
+    every pair from the Dirichlet distribution that its counts leave (posterior sampling), so that a
+    pair that was unlucky at first is tried again.
 
     A plan is value iteration in the contexts (exit values) that runs come to. Between plans, which
     become rarer as steps go on, every state is corrected as it is visited. The policy that is kept
@@ -46,6 +50,8 @@ class ModelBasedRecursiveLearning(Learner):
         prior: Weight of the unknown among the outcomes of a pair, in samples.
         bonus: Standard errors of its worth by which a pair is worth more while acting, and less to
             the policy that is kept.
+        posterior_sampling: Whether acting follows a model drawn from what the counts leave
+            possible, another in every plan, in place of the frequencies.
         gamma: Discount: what follows a step counts this much.
         plan_every: Least steps between plans.
         plan_share: The same, as a share of the steps so far.
@@ -84,6 +90,7 @@ class ModelBasedRecursiveLearning(Learner):
         preset: str = DEFAULT_PRESET,
         prior: float | None = None,
         bonus: float | None = None,
+        posterior_sampling: bool | None = None,
         gamma: float | None = None,
         plan_every: int | None = None,
         plan_share: float | None = None,

@@ -26,9 +26,8 @@ class Sheet:
         part: The component.
         contexts: Its contexts.
         worth: Worth of exits, of the best, and of the unknown. ``[contexts, exits + 2]``
-        values: Values of all columns of the component. ``[columns, contexts]``
-        called: Context of the callee that each call enters. ``[calls, contexts]``
-        bonus: What pairs are worth more than counted, as their outcomes vary. ``[pairs, contexts]``
+        values: Values of the states. ``[states, contexts]``
+        called: Context of the callee that each box enters. ``[boxes, contexts]``
     """
 
     part: Part
@@ -36,43 +35,73 @@ class Sheet:
     worth: Floats
     values: Floats
     called: Index
-    bonus: Floats | float = 0.0
 
-    @property
-    def states(self) -> Floats:
-        """Values of the states."""
-        return self.values[: len(self.part.states)]
 
-    def earned(self) -> tuple[Floats, Floats]:
+class Sweeps:
+    """Steps of value iteration in all contexts of all components at once.
+
+    Args:
+        world: The components.
+        sheets: Their contexts, with the values to begin with.
+        beliefs: What is believed beyond the counts.
+    """
+
+    def __init__(self, world: World, sheets: list[Sheet], beliefs: Beliefs) -> None:
+        self.world, self.sheets, self.beliefs = world, sheets, beliefs
+        most = max(1, *(len(sheet.contexts) for sheet in sheets))
+        self.values = np.zeros((world.width, most))
+        self.bonus: Floats | float = 0.0
+        called = np.zeros((len(world.call_entry), most), np.int64)
+        known = np.zeros((len(sheets), most, world.exit_index.shape[1]))
+        for c, sheet in enumerate(sheets):
+            part, n = sheet.part, len(sheet.contexts)
+            self.values[part.own_states, :n] = sheet.values
+            self.values[part.own_exits, :n] = sheet.worth.T
+            called[part.own_calls, :n] = sheet.called[part.call_box]
+            known[c, :n] = sheet.worth[:, world.exit_index[c]]
+        self._into = world.call_entry[:, None], called
+        self._known = known[world.call_callee[:, None], called]
+        self._call()
+
+    def _call(self) -> None:
+        """Values of calls: those of the contexts that they enter, shifted with the exits."""
+        values, first = self.values, len(self.world.begin)
+        worth = self.beliefs.extended(values[self.world.call_returns].transpose(0, 2, 1))
+        shift = self.beliefs.shift(worth, self._known)
+        values[first : first + len(worth)] = values[self._into] + shift
+
+    def _earned(self) -> tuple[Floats, Floats]:
         """Worth of each pair, and of the best of each state, in each context."""
-        earned = self.part.matrix @ self.values + self.part.gain[:, None] + self.bonus
-        return earned, np.maximum.reduceat(earned, self.part.begin)
+        earned = self.world.matrix @ self.values + self.world.gain[:, None] + self.bonus
+        return earned, np.maximum.reduceat(earned, self.world.begin)
 
     def place_bonus(self, scale: float) -> None:
         """Pairs are worth more by a number of standard errors of their worth, as counted."""
-        part, unknown = self.part, self.part.unknown[:, None]
+        world, unknown = self.world, self.world.unknown[:, None]
         known = np.maximum(1 - unknown, 1e-12)
         mean, square = (
-            (part.matrix @ values - unknown * values[-1]) / known
+            (world.matrix @ values - unknown * values[world.last]) / known
             for values in (self.values, self.values**2)
         )
         spread = np.sqrt(np.maximum(square - mean**2, 0.0))
-        error = scale / np.sqrt(np.maximum(part.tried, 1.0))
-        self.bonus = np.where(part.tried[:, None] > 0, error[:, None] * spread, 0.0)
+        error = scale / np.sqrt(np.maximum(world.tried, 1.0))
+        self.bonus = np.where(world.tried[:, None] > 0, error[:, None] * spread, 0.0)
 
-    def place_exits(self) -> None:
-        """Exits are worth what the contexts say."""
-        self.values[self.part.first_exit :] = self.worth.T
+    def run(self, sweeps: int) -> None:
+        """Take some steps; the sheets get the values."""
+        for _ in range(sweeps):
+            self.values[: len(self.world.begin)] = self._earned()[1]
+            self._call()
+        for sheet in self.sheets:
+            sheet.values = self.values[sheet.part.own_states, : len(sheet.contexts)]
 
-    def greedy_boxes(self) -> np.ndarray:
-        """Which boxes the best actions of each context may call. ``[boxes, contexts]``."""
-        if not len(self.part.boxes) or not self.contexts:
-            return np.zeros((len(self.part.boxes), len(self.contexts)), bool)
-        earned, best = self.earned()
-        sizes = np.diff(np.append(self.part.begin, len(earned)))
+    def greedy_boxes(self) -> list[np.ndarray]:
+        """Which boxes the best actions may call, by component. ``[boxes, contexts]`` each."""
+        earned, best = self._earned()
+        sizes = np.diff(np.append(self.world.begin, len(earned)))
         greedy = earned >= best.repeat(sizes, axis=0) - 1e-9
-        found: np.ndarray = (self.part.calling.T @ greedy.astype(float)) > 0
-        return found
+        found = (self.world.calling.T @ greedy.astype(float)) > 0
+        return [found[sheet.part.own_boxes] for sheet in self.sheets]
 
 
 class Planner:
@@ -121,46 +150,31 @@ class Planner:
             sweeps: Steps of value iteration in each.
             tolerance: Change of values within a round that ends the plan.
         """
-        world = World(counts, self.beliefs.prior, self.beliefs.gamma)
+        beliefs = self.beliefs
+        world = World(counts, beliefs.prior, beliefs.gamma, drawn=beliefs.drawn)
         sheets = self._load(world)
         for _ in range(rounds):
-            before = [sheet.states.copy() for sheet in sheets]
+            before = [sheet.values for sheet in sheets]
             sheets = _Search(self, world, sheets).sheets()
-            if self.beliefs.bonus:
-                for sheet in sheets:
-                    sheet.place_bonus(self.beliefs.bonus)
-            for _ in range(sweeps):
-                self._sweep(sheets)
+            steps = Sweeps(world, sheets, beliefs)
+            if beliefs.bonus:
+                steps.place_bonus(beliefs.bonus)
+            steps.run(sweeps)
             pairs = zip(before, sheets, strict=True)
-            if all(_alike(old, sheet.states, tolerance) for old, sheet in pairs):
+            if all(_alike(old, sheet.values, tolerance) for old, sheet in pairs):
                 break
         self._store(sheets)
 
     def _load(self, world: World) -> list[Sheet]:
         """The contexts as they stand after the last plan and the steps since."""
         members: list[list[Context]] = [[] for _ in world.parts]
+        column: dict[int, int] = {}
         for context in self.contexts:
-            members[world.component[context.state]].append(context)
+            own = members[world.component[context.state]]
+            column[id(context)] = len(own)
+            own.append(context)
         pairs = zip(world.parts, members, strict=True)
-        return [_sheet(world, part, contexts) for part, contexts in pairs]
-
-    def _sweep(self, sheets: list[Sheet]) -> None:
-        """One step of value iteration in all contexts."""
-        for sheet in sheets:
-            if sheet.contexts:
-                self._call(sheets, sheet)
-                sheet.states[:] = sheet.earned()[1]
-
-    def _call(self, sheets: list[Sheet], sheet: Sheet) -> None:
-        """Values of calls: those of the contexts that they enter, shifted with the exits."""
-        part, first = sheet.part, len(sheet.part.states)
-        for d, calls in part.calls_by_callee:
-            into = sheets[d]
-            exits = part.returns[part.call_box[calls]][:, : into.part.exits]
-            worth = self.beliefs.extended(sheet.values[exits].transpose(0, 2, 1))
-            at = sheet.called[calls]
-            base = into.values[part.call_entry[calls][:, None], at]
-            sheet.values[first + calls] = base + self.beliefs.shift(worth, into.worth[at])
+        return [_sheet(world, part, contexts, column) for part, contexts in pairs]
 
     def _store(self, sheets: list[Sheet]) -> None:
         root = self.root
@@ -168,7 +182,7 @@ class Planner:
         for sheet in sheets:
             states = sheet.part.states.tolist()
             columns = zip(
-                sheet.contexts, sheet.worth.tolist(), sheet.states.T.tolist(), strict=True
+                sheet.contexts, sheet.worth.tolist(), sheet.values.T.tolist(), strict=True
             )
             for context, worth, values in columns:
                 context.state, context.worth, context.visited = states[0], worth, False
@@ -177,19 +191,19 @@ class Planner:
                     self.contexts.append(context)
 
 
-def _sheet(world: World, part: Part, contexts: list[Context]) -> Sheet:
+def _sheet(world: World, part: Part, contexts: list[Context], column: dict[int, int]) -> Sheet:
     """Contexts as columns; states that are new to them are unknown."""
     n, width = len(contexts), part.exits + 2
-    values = np.zeros((part.matrix.shape[1], n))
-    worth = np.zeros((n, width))
+    values, worth = np.zeros((len(part.states), n)), np.zeros((n, width))
+    called = np.zeros((len(part.boxes), n), np.int64)
     for j, context in enumerate(contexts):
         worth[j] = _fitted(np.array(context.worth), width)
-        values[: len(part.states), j] = context.worth[-1]
+        values[:, j] = context.worth[-1]
         known = np.fromiter(context.values.keys(), np.int64, len(context.values))
         values[world.place[known], j] = list(context.values.values())
-    sheet = Sheet(part, contexts, worth, values, np.zeros((len(part.call_box), n), np.int64))
-    sheet.place_exits()
-    return sheet
+        children = map(context.children.get, part.boxes.tolist())
+        called[:, j] = [column.get(id(child), 0) for child in children]
+    return Sheet(part, contexts, worth, values, called)
 
 
 def _fitted(worth: Floats, width: int) -> Floats:
@@ -209,7 +223,7 @@ class _Search:
         self.planner, self.beliefs = planner, planner.beliefs
         self.world, self.old = world, old
         self.column = {id(x): j for sheet in old for j, x in enumerate(sheet.contexts)}
-        self.greedy = [sheet.greedy_boxes() for sheet in old]
+        self.greedy = Sweeps(world, old, self.beliefs).greedy_boxes()
         self.kept: list[list[Context]] = [[] for _ in old]
         self.used: set[int] = set()
         self.taken: list[list[Floats]] = [[] for _ in old]
@@ -244,8 +258,7 @@ class _Search:
         """The contexts that the calls of a context enter, one of their own each."""
         part, children = self.world.parts[c], self.kept[c][i].children
         entered = np.zeros(len(part.boxes), np.int64)
-        for d in np.unique(part.callee).tolist():
-            boxes = np.flatnonzero(part.callee == d)
+        for d, boxes in part.boxes_by_callee:
             worth = self._exits_of(c, i, boxes, d)
             entered[boxes] = self._same(d, worth)
             for b, w in zip(boxes.tolist(), worth, strict=True):
@@ -295,7 +308,7 @@ class _Search:
         elif old.contexts:
             taken = old.values[:, 0] + self.beliefs.shift(w, old.worth[0])
         else:
-            taken = np.full(self.world.parts[d].matrix.shape[1], w[-1])
+            taken = np.full(len(self.world.parts[d].states), w[-1])
         self.used.add(id(context))
         self.kept[d].append(context)
         self.taken[d].append(taken)
@@ -314,26 +327,21 @@ class _Search:
         made = []
         for c, part in enumerate(self.world.parts):
             n = len(self.kept[c])
-            values = np.zeros((part.matrix.shape[1], n))
+            values = np.empty((len(part.states), n))
             for j, own in enumerate(self.taken[c]):
                 values[:, j] = own
-            called = np.zeros((len(part.call_box), n), np.int64)
+            called = self._connect(c, part)
             made.append(Sheet(part, self.kept[c], self.worth[c][:n], values, called))
-            made[-1].place_exits()
-        for c, sheet in enumerate(made):
-            self._connect(c, sheet)
         return made
 
-    def _connect(self, c: int, sheet: Sheet) -> None:
-        part = sheet.part
-        boxes = np.zeros((len(part.boxes), len(sheet.contexts)), np.int64)
-        for i, context in enumerate(sheet.contexts):
+    def _connect(self, c: int, part: Part) -> Index:
+        called = np.zeros((len(part.boxes), len(self.kept[c])), np.int64)
+        for i, context in enumerate(self.kept[c]):
             if (c, i) in self.entered:
-                boxes[:, i] = self.entered[c, i]
+                called[:, i] = self.entered[c, i]
             else:
-                for d in np.unique(part.callee).tolist():
-                    own = np.flatnonzero(part.callee == d)
-                    boxes[own, i] = self._nearest(d, self._exits_of(c, i, own, d))[0]
-            columns = (part.boxes.tolist(), part.callee.tolist(), boxes[:, i].tolist())
+                for d, own in part.boxes_by_callee:
+                    called[own, i] = self._nearest(d, self._exits_of(c, i, own, d))[0]
+            columns = (part.boxes.tolist(), part.callee.tolist(), called[:, i].tolist())
             context.children = {b: self.kept[d][j] for b, d, j in zip(*columns, strict=True)}
-        sheet.called = boxes[part.call_box]
+        return called

@@ -17,6 +17,8 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         prior: Weight of the unknown among the outcomes of a pair, in samples.
         bonus: Standard errors of its worth by which a pair is worth more while acting, and less to
             the policy that is kept.
+        posterior_sampling: Whether acting follows a model drawn from what the counts leave
+            possible, another in every plan, in place of the frequencies.
         gamma: Discount: what follows a step counts this much.
         plan_every: Least steps between plans.
         plan_share: The same, as a share of the steps so far: plans become rarer.
@@ -31,10 +33,11 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     prior: float = 1.0
     bonus: float = 0.0
+    posterior_sampling: bool = True
     gamma: float = 1.0
     plan_every: int = 25
-    plan_share: float = 1 / 30
-    sweeps: int = 8
+    plan_share: float = 1 / 8
+    sweeps: int = 12
     contexts: int = 24
     episode_limit: int | None = None
     seed: int = 0
@@ -71,6 +74,6 @@ def make_model_based_settings(preset: str, given: dict[str, Any]) -> ModelBasedS
 
     Example:
         >>> make_model_based_settings("swift", {"gamma": 0.9, "sweeps": None}).sweeps
-        8
+        12
     """
     return ModelBasedSettings(**chosen_settings(ModelBasedSettings, PRESETS, preset, given))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recurl.learn.model_based.counts import CALL, END, EXIT, LEAVE, STEP
-from recurl.model.tables import Floats
 
 if TYPE_CHECKING:
     from recurl.learn.model_based.counts import OutcomeCounts
@@ -18,78 +17,85 @@ Index = np.ndarray
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Part:
-    """A component: its states and calls are columns, its pairs are rows.
-
-    Columns are the states, the calls (a box and an entry each), the exits, the best exit, and the
-    unknown. A state where no run has stood has one row, which leads to the unknown.
+    """A component: its states, its boxes and its calls.
 
     Attributes:
         states: Its states.
         exits: Number of exits.
-        matrix: Weights from pairs to columns.
-        gain: Expected reward of each pair.
-        unknown: Weight of the unknown in each pair.
-        tried: How often each pair was tried.
-        begin: First row of each state.
         boxes: Its boxes.
         callee: Component that each box calls.
+        boxes_by_callee: Boxes of each component that is called, counted within the component.
         returns: States after the exits of each box, counted within the component; the last one
             again where a box has fewer exits than others. ``[boxes, exits]``
         call_box: Box of each call, counted within the component.
-        call_entry: Entry of each call, counted within the callee.
-        calls_by_callee: Calls of each component that is called.
-        calling: Which pairs may call which boxes.
+        own_states: Where its states are among all.
+        own_calls: Where its calls are among all.
+        own_boxes: Where its boxes are among all.
+        own_exits: Columns of its exits, of the best exit and of the unknown.
     """
 
     states: Index
     exits: int
-    matrix: Any
-    gain: Floats
-    unknown: Floats
-    tried: Floats
-    begin: Index
     boxes: Index
     callee: Index
+    boxes_by_callee: list[tuple[int, Index]]
     returns: Index
     call_box: Index
-    call_entry: Index
-    calls_by_callee: list[tuple[int, Index]]
-    calling: Any
-
-    @property
-    def first_exit(self) -> int:
-        """The first column of an exit; behind the exits are the best exit and the unknown."""
-        return len(self.states) + len(self.call_box)
+    own_states: slice
+    own_calls: slice
+    own_boxes: slice
+    own_exits: slice
 
 
 class World:
-    """All components that were discovered.
+    """All components that were discovered: states and calls are columns, pairs are rows.
+
+    Columns are the states, the calls (a box and an entry each), and for each component its exits,
+    the best exit and the unknown. States, calls and rows are ordered by component. A state where no
+    run has stood has one row, which leads to the unknown.
 
     Args:
         counts: The counts.
         prior: Weight of the unknown among the outcomes of a pair, in samples.
         gamma: Discount of a step.
+        drawn: Whether outcomes have their drawn weights.
 
     Attributes:
         component: Component of each state.
         place: Place of each state within its component.
         parts: The components.
+        width: Number of columns.
+        matrix: Weights from pairs to columns.
+        gain: Expected reward of each pair.
+        unknown: Weight of the unknown in each pair.
+        last: Column of the unknown for each pair.
+        tried: How often each pair was tried.
+        begin: First row of each state.
+        calling: Which pairs may call which boxes.
+        call_entry: Column of the entry of each call.
+        call_callee: Component that each call enters.
+        call_returns: Columns of the states after the exits of each call. ``[calls, exits]``
+        exit_index: Exits of each component, the last one again where others have more, with the
+            best exit and the unknown behind them. ``[components, exits + 2]``
     """
 
-    def __init__(self, counts: OutcomeCounts, prior: float, gamma: float) -> None:
+    def __init__(
+        self, counts: OutcomeCounts, prior: float, gamma: float, *, drawn: bool = False
+    ) -> None:
         size = len(counts.states)
         roots = np.fromiter(map(counts.component, range(size)), np.int64, size)
         self.component = np.unique(roots, return_inverse=True)[1]
         self._by_part = _Groups(self.component)
         self.place = self._by_part.place
         self._read_boxes(counts)
-        outcomes = _Outcomes(counts)
+        outcomes = _Outcomes(counts, drawn=drawn)
         calls = self._calls(outcomes)
-        rows = _Rows(counts, self._by_part)
-        whole, calling, numbers = self._matrices(outcomes, calls, rows, prior, gamma)
-        self.parts = [
-            self._part(c, calls, rows, whole, calling, numbers) for c in range(len(self._by_part))
-        ]
+        first = size + len(calls.box)
+        self._exit_first = first + np.concatenate([[0], np.cumsum(self.exits + 2)])
+        self.width = int(self._exit_first[-1])
+        self._read_calls(calls)
+        self._read_pairs(outcomes, calls, _Rows(counts, self._by_part), prior, gamma)
+        self.parts = [self._part(c, calls) for c in range(len(self._by_part))]
 
     def _read_boxes(self, counts: OutcomeCounts) -> None:
         after, states = counts.after, len(self._by_part)
@@ -112,67 +118,72 @@ class World:
         box = self.boxes.order[rank]
         return _Calls(which, number, box, entry, _Groups(self.owner[box], len(self._by_part)))
 
+    def _read_calls(self, calls: _Calls) -> None:
+        first, most = self._by_part.first, self._returns.shape[1]
+        self.call_callee = self.callee[calls.box]
+        self.call_entry = first[self.call_callee] + self.place[calls.entry]
+        exit = np.minimum(np.arange(most), self.exits[:, None] - 1)
+        self.exit_index = np.hstack([exit, self.exits[:, None] + np.arange(2)])
+        returns = np.take_along_axis(self._returns[calls.box], exit[self.call_callee], axis=1)
+        self.call_returns = first[self.owner[calls.box]][:, None] + returns
+
     def _columns(self, o: _Outcomes, calls: _Calls, part: Index) -> Index:
         """Column of each outcome; -1 for the end of a run."""
         column = np.full(len(o.kind), -1, np.int64)
-        behind = self._by_part.size + calls.groups.size
         steps, exits, leaves = (o.kind == kind for kind in (STEP, EXIT, LEAVE))
-        column[steps] = self.place[o.target[steps]]
-        column[exits] = behind[part[exits]] + o.target[exits]
-        own = part[calls.outcomes]
-        column[calls.outcomes] = self._by_part.size[own] + calls.groups.place[calls.number]
+        column[steps] = self._by_part.first[part[steps]] + self.place[o.target[steps]]
+        column[exits] = self._exit_first[part[exits]] + o.target[exits]
+        column[calls.outcomes] = len(self.component) + calls.number
         many = self.exits[part[leaves]]
-        column[leaves] = behind[part[leaves]] + np.where(many == 1, 0, many)
+        column[leaves] = self._exit_first[part[leaves]] + np.where(many == 1, 0, many)
         return column
 
-    def _matrices(
+    def _read_pairs(
         self, o: _Outcomes, calls: _Calls, rows: _Rows, prior: float, gamma: float
-    ) -> tuple[Any, Any, Floats]:
+    ) -> None:
         """Weights from all pairs to columns and to boxes; rewards, unknown weights and tries."""
         from scipy.sparse import csr_array
 
         tried = np.concatenate([o.tried, np.zeros(len(rows.state) - len(o.tried))])
         share = np.where(tried > 0, 1 / np.maximum(tried + prior, 1e-300), 0.0)
         unknown = np.where(tried > 0, prior * share, 1.0)
-        column = self._columns(o, calls, self.component[rows.state[o.owner]])
-        width = self._by_part.size + calls.groups.size + self.exits + 2
+        part = self.component[rows.state]
+        column = self._columns(o, calls, part[o.owner])
         kept = np.flatnonzero(column >= 0)
         weights = np.concatenate([(o.count * share[o.owner])[kept], unknown])
+        last = self._exit_first[part + 1] - 1
         at = np.concatenate([rows.row[o.owner[kept]], rows.row])
-        last = width[self.component[rows.state]] - 1
         places = (at, np.concatenate([column[kept], last]))
-        whole = csr_array((gamma * weights, places), shape=(len(tried), int(width.max())))
-        boxes = self.boxes.place[o.box[calls.outcomes]]
-        callers = (rows.row[o.owner[calls.outcomes]], boxes)
-        shape = (len(tried), max(1, int(self.boxes.size.max(initial=0))))
-        calling = csr_array((np.ones(len(boxes)), callers), shape=shape)
-        gain: Floats = np.bincount(o.owner, o.reward, len(tried)).astype(np.float64) * share
-        self._width = width
-        return whole, calling, np.stack([gain, gamma * unknown, tried])[:, rows.order]
+        self.matrix = csr_array((gamma * weights, places), shape=(len(tried), self.width))
+        boxes = self.boxes.first[self.owner] + self.boxes.place
+        callers = (rows.row[o.owner[calls.outcomes]], boxes[o.box[calls.outcomes]])
+        shape = (len(tried), max(1, len(boxes)))
+        self.calling = csr_array((np.ones(len(callers[0])), callers), shape=shape)
+        gain = np.bincount(o.owner, o.reward, len(tried)).astype(np.float64) * share
+        self.gain, self.unknown, self.tried = np.stack([gain, gamma * unknown, tried])[
+            :, rows.order
+        ]
+        self.last, self.begin = last[rows.order], rows.begin
 
-    def _part(
-        self, c: int, calls: _Calls, rows: _Rows, whole: Any, calling: Any, numbers: Floats
-    ) -> Part:
-        own, mine = rows.groups.slice(c), self._by_part.slice(c)
-        boxes = self.boxes.order[self.boxes.slice(c)]
-        call_box = calls.box[calls.groups.slice(c)]
-        called = self.callee[call_box]
-        gain, unknown, tried = numbers[:, own]
+    def _part(self, c: int, calls: _Calls) -> Part:
+        own = self.boxes.slice(c)
+        boxes = self.boxes.order[own]
+        callee = self.callee[boxes]
+        first = self._exit_first[c : c + 2]
         return Part(
-            states=self._by_part.order[mine],
+            states=self._by_part.order[self._by_part.slice(c)],
             exits=int(self.exits[c]),
-            matrix=whole[own, : self._width[c]],
-            gain=gain,
-            unknown=unknown,
-            tried=tried,
-            begin=rows.begin[mine] - own.start,
             boxes=boxes,
-            callee=self.callee[boxes],
+            callee=callee,
+            boxes_by_callee=[
+                (d, np.flatnonzero(callee == d)) for d in sorted(set(callee.tolist()))
+            ],
             returns=self._returns[boxes],
-            call_box=self.boxes.place[call_box],
-            call_entry=self.place[calls.entry[calls.groups.slice(c)]],
-            calls_by_callee=[(int(d), np.flatnonzero(called == d)) for d in np.unique(called)],
-            calling=calling[own, : max(1, len(boxes))],
+            call_box=self.boxes.place[calls.box[calls.groups.slice(c)]],
+            own_states=self._by_part.slice(c),
+            own_calls=calls.groups.slice(c),
+            own_boxes=own,
+            own_exits=slice(int(first[0]), int(first[1])),
         )
 
 
@@ -223,10 +234,7 @@ class _Rows:
         self.order = np.argsort(rank[self.state], kind="stable")
         self.row = np.empty(len(self.order), np.int64)
         self.row[self.order] = np.arange(len(self.order))
-        ranked = rank[self.state[self.order]]
-        self.begin = np.flatnonzero(np.diff(ranked, prepend=-1))
-        part = np.repeat(np.arange(len(by_part)), by_part.size)
-        self.groups = _Groups(part[ranked], len(by_part))
+        self.begin = np.flatnonzero(np.diff(rank[self.state[self.order]], prepend=-1))
 
 
 class _Outcomes:
@@ -235,7 +243,7 @@ class _Outcomes:
     Such an end does not name its exit: it is shared among the exits that its pair has shown.
     """
 
-    def __init__(self, counts: OutcomeCounts) -> None:
+    def __init__(self, counts: OutcomeCounts, *, drawn: bool) -> None:
         self.kind, self.target, self.box, self.owner = (
             np.array(column, np.int64)
             for column in (counts.kind, counts.target, counts.box, counts.owner)
@@ -243,6 +251,10 @@ class _Outcomes:
         self.count = np.array(counts.count, np.float64)
         self.reward = np.array(counts.reward, np.float64)
         self.tried = np.array(counts.tried, np.float64)
+        if drawn:
+            weight = np.array(counts.weight)
+            self.count *= weight
+            self.reward *= weight
         self._name_exits()
 
     def _name_exits(self) -> None:
@@ -250,6 +262,6 @@ class _Outcomes:
         nameless = np.bincount(self.owner, self.count * (self.kind == LEAVE), pairs)
         shown = np.bincount(self.owner, self.count * named, pairs)
         both = (nameless > 0) & (shown > 0)
-        scale = np.where(both, 1.0 + nameless / np.maximum(shown, 1.0), 1.0)
+        scale = np.where(both, 1.0 + nameless / np.where(both, shown, 1.0), 1.0)
         self.count[named] *= scale[self.owner[named]]
         self.count[(self.kind == LEAVE) & both[self.owner]] = 0.0
