@@ -29,6 +29,16 @@ def test_matrices_are_the_transitions(problem: SearchProblem) -> None:
             assert chosen[i, 0] == part.begin[i] + int(np.argmax(worth))
 
 
+def test_expectations_after_chosen_actions(problem: SearchProblem) -> None:
+    rng = np.random.default_rng(0)
+    for part in problem.components:
+        values = rng.normal(size=(part.size, 3, 2))
+        action = part.begin[:, None] + rng.integers(part.choices[:, None], size=(1, 3))
+        every = part.expected(values)
+        chosen = np.take_along_axis(every, action[:, :, None], axis=0)
+        assert np.allclose(part.expected_after(action, values), chosen, rtol=1e-15)
+
+
 def test_calls_know_their_ports(problem: SearchProblem) -> None:
     t = problem.tables
     for part in problem.components:

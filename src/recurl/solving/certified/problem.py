@@ -12,6 +12,7 @@ import numpy as np
 from recurl.errors import NotProperError
 from recurl.model.tables import CALL, Floats, Ints, Tables
 from recurl.solving.ending_policies import ending_policy
+from recurl.solving.linear import chosen_lines, unchecked
 from recurl.solving.potential import Potential, potential
 from recurl.solving.properness import analyse, step_evidence
 
@@ -128,6 +129,23 @@ class Component:
         matrix = self.dense if self.small else self.matrix
         flat = matrix @ values.reshape(self.size, math.prod(values.shape[1:]))
         found: Floats = flat.reshape(len(self.gain), *values.shape[1:])
+        return found
+
+    def expected_after(self, action: np.ndarray, values: Floats) -> Floats:
+        """Expectation of values after one action of each state in each context.
+
+        Args:
+            action: The actions. ``[states, n]``
+            values: The values. ``[vertices, n, columns]``
+        """
+        count, n = action.shape
+        lines = chosen_lines(self.matrix, action.T.ravel())
+        place = lines.indices + np.repeat(np.arange(n) * self.size, np.diff(lines.indptr[::count]))
+        matrix = unchecked(
+            type(lines), (lines.data, place, lines.indptr), (n * count, n * self.size)
+        )
+        flat = matrix @ values.swapaxes(0, 1).reshape(n * self.size, -1)
+        found: Floats = flat.reshape(n, count, -1).swapaxes(0, 1)
         return found
 
     def earned(self, values: Floats) -> tuple[Floats, Floats]:

@@ -112,13 +112,11 @@ class _Run:
             assert search.last is not None
             upper = search.last
         if not self.done and exits <= HULL_EXITS:
-            trials = self._follow(upper, lower, *_HASTY)
-            seeds, connected = _leading(trials.upper()), exits <= MESH_EXITS
-            search = PointSearch(
-                self.problem, self.epsilon, seeds, trials.lower(), connected=connected
-            )
-            self._solve_together(search, rounds=0 if self.done else 1000)
-            upper, lower = trials.upper(), trials.lower()
+            upper, lower = self._follow(upper, lower, *_HASTY)
+            if not self.done:
+                connected, seeds = exits <= MESH_EXITS, _leading(upper)
+                search = PointSearch(self.problem, self.epsilon, seeds, lower, connected=connected)
+                self._solve_together(search, rounds=1000)
         if not self.done:
             self._alternate(upper, lower)
         return self._reason()
@@ -127,11 +125,10 @@ class _Run:
         """Trials as long as they help, their points solved together, and again."""
         while not self.done:
             before = self.found.gap
-            trials = self._follow(upper, lower, *_PATIENT, finest=_FINEST)
-            seeds = _leading(trials.upper())
-            if self.done or sum(map(len, seeds)) > _TOGETHER:
+            upper, lower = self._follow(upper, lower, *_PATIENT, finest=_FINEST)
+            if self.done or sum(map(len, seeds := _leading(upper))) > _TOGETHER:
                 break
-            search = PointSearch(self.problem, self.epsilon, seeds, trials.lower(), connected=False)
+            search = PointSearch(self.problem, self.epsilon, seeds, lower, connected=False)
             self._solve_together(search, rounds=1)
             assert search.last is not None
             upper, lower = search.last, search.lower
@@ -168,8 +165,8 @@ class _Run:
 
     def _follow(
         self, upper: Upper, lower: Lower, enough: float, span: int, finest: float = _COARSEST
-    ) -> Trials:
-        """Trials as long as they help: until ``span`` leave more than ``enough`` of the gap.
+    ) -> tuple[Upper, Lower]:
+        """Bounds by trials as long as they help: until ``span`` leave ``enough`` of the gap.
 
         Then they turn back later, as small gaps of many calls may add up, down to ``finest``.
         """
@@ -188,9 +185,10 @@ class _Run:
                 gaps, stalled = [np.inf] * span, False
             if stalled or gaps[-1] <= 0.9 * self.epsilon or self._over(low, high):
                 break
-        self.found.keep_upper(trials.upper())
-        self.found.keep_lower(trials.lower())
-        return trials
+        upper, lower = trials.upper(), trials.lower()
+        self.found.keep_upper(upper)
+        self.found.keep_lower(lower)
+        return upper, lower
 
     def _solve_together(self, search: PointSearch, rounds: int) -> None:
         """Rounds of solving all points together, as long as the gap or what causes it shrinks."""

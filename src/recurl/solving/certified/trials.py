@@ -8,7 +8,7 @@ pieces only: whatever is there is a bound at any time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -43,34 +43,42 @@ class Pieces:
     """The pieces of one component: a column each.
 
     Attributes:
-        entries: Number of entries; they come first.
         vectors: Exit values at which they were found. ``[pieces, K]``
         action: Actions of states, counted within the component. ``[states, pieces]``
         callee: Pieces that the calls enter. ``[calls, pieces]``
-        rewards: R of vertices. ``[vertices, pieces]``
-        reach: p of vertices. ``[vertices, pieces, K]``
+        rewards: R of entries. ``[entries, pieces]``
+        reach: p of entries. ``[entries, pieces, K]``
+        whole: R, and p behind it, of all vertices, by piece. ``[vertices, 1 + K]`` each
     """
 
-    entries: int
     vectors: Floats
     action: np.ndarray
     callee: np.ndarray
     rewards: Floats
     reach: Floats
+    whole: list[Floats]
+
+    @classmethod
+    def of(
+        cls, entries: int, vectors: Floats, action: np.ndarray, callee: np.ndarray, both: Floats
+    ) -> Pieces:
+        """Pieces with given R, and p behind it: ``[vertices, pieces, 1 + K]``."""
+        rewards, reach = both[:entries, :, 0].copy(), both[:entries, :, 1:].copy()
+        whole = [both[:, i].copy() for i in range(len(vectors))]
+        return cls(vectors, action, callee, rewards, reach, whole)
 
     @cached_property
     def from_entries(self) -> tuple[Floats, Floats]:
         """Sums of p and R over the entries: ``[pieces, K]`` and ``[pieces]``."""
-        return self.reach[: self.entries].sum(axis=0), self.rewards[: self.entries].sum(axis=0)
+        return self.reach.sum(axis=0), self.rewards.sum(axis=0)
 
-    def at(self, vectors: Floats, rows: slice | np.ndarray) -> Floats:
-        """Values of all pieces at exit values, from some vertices: ``[n, rows, pieces]``."""
+    def at(self, vectors: Floats) -> Floats:
+        """Values of all pieces at exit values, from the entries: ``[n, entries, pieces]``."""
         least = vectors.min(axis=1)
         along = vectors - least[:, None]
-        reach, rewards = self.reach[rows], self.rewards[rows]
-        flat: Floats = along @ reach.reshape(-1, reach.shape[2]).T
-        worth = flat.reshape(len(vectors), *rewards.shape)
-        worth += rewards
+        flat: Floats = along @ self.reach.reshape(-1, self.reach.shape[2]).T
+        worth = flat.reshape(len(vectors), *self.rewards.shape)
+        worth += self.rewards
         worth += least[:, None, None]
         return worth
 
@@ -79,26 +87,21 @@ class Pieces:
         least = vectors.min(axis=1)
         along = vectors - least[:, None]
         total, earned = self.from_entries
-        best = (along @ total.T + earned).argmax(axis=1)
-        reach = np.einsum("qnk,nk->qn", self.reach[:, best], along)
-        found: Floats = self.rewards[:, best] + reach + least
-        return found
-
-    @property
-    def columns(self) -> tuple[np.ndarray, ...]:
-        """Everything that has a column for each piece."""
-        return self.action, self.callee, self.rewards, self.reach
+        best = (along @ total.T + earned).argmax(axis=1).tolist()
+        terms = np.append(np.ones((len(along), 1)), along, axis=1)
+        found: Floats = np.array([self.whole[i] @ own for i, own in zip(best, terms, strict=True)])
+        return found.T + least
 
     def joined(self, other: Pieces) -> Pieces:
         """These, and others behind them."""
-        vectors = np.concatenate([self.vectors, other.vectors])
-        pairs = zip(self.columns, other.columns, strict=True)
-        return Pieces(self.entries, vectors, *(np.concatenate(pair, axis=1) for pair in pairs))
-
-    def only(self, kept: np.ndarray) -> Pieces:
-        """Some of them."""
-        columns = (column[:, kept] for column in self.columns)
-        return Pieces(self.entries, self.vectors[kept], *columns)
+        return Pieces(
+            np.concatenate([self.vectors, other.vectors]),
+            np.concatenate([self.action, other.action], axis=1),
+            np.concatenate([self.callee, other.callee], axis=1),
+            np.concatenate([self.rewards, other.rewards], axis=1),
+            np.concatenate([self.reach, other.reach], axis=1),
+            self.whole + other.whole,
+        )
 
 
 class Trials:
@@ -178,7 +181,7 @@ class Trials:
         """Both bounds at the start."""
         c, prob, root = self.problem.start, self.problem.tables.start_prob, self.problem.root[None]
         entries = self.problem.components[c].entry_rows
-        low = self.pieces[c].at(root, entries)[0].max(axis=1)
+        low = self.pieces[c].at(root)[0].max(axis=1)
         high = self.points[c].least(self.values[c][entries].T, root)[0]
         return float(prob @ low), float(prob @ high)
 
@@ -195,14 +198,17 @@ class Trials:
         """The pieces as a policy over them."""
         contexts = Contexts(self.problem, [Cloud(own.vectors) for own in self.pieces])
         reach = np.zeros((int(contexts.base[-1]), self.problem.tables.max_exits))
+        rewards = np.zeros(len(reach))
         for c, own in enumerate(self.pieces):
-            contexts.view(reach, c)[:, :, : own.reach.shape[2]] = own.reach
+            for i, both in enumerate(own.whole):
+                contexts.view(rewards, c)[:, i] = both[:, 0]
+                contexts.view(reach, c)[:, i, : both.shape[1] - 1] = both[:, 1:]
         return Lower(
             contexts,
             [own.action for own in self.pieces],
             np.concatenate([own.callee.ravel() for own in self.pieces]),
             reach,
-            np.concatenate([own.rewards.ravel() for own in self.pieces]),
+            rewards,
             sound=True,
         )
 
@@ -270,8 +276,7 @@ class Trials:
         piece, worth = np.zeros(shape, np.int64), np.zeros(shape)
         for site in part.sites:
             vectors = _rows(w, site.returns)
-            entries = self.problem.components[site.callee].entry_rows
-            value = self.pieces[site.callee].at(vectors, entries)
+            value = self.pieces[site.callee].at(vectors)
             best = value.argmax(axis=2)
             most = np.take_along_axis(value, best[:, :, None], axis=2)[:, :, 0]
             piece[site.calls] = _by_call(best, site.calls.shape)
@@ -381,20 +386,22 @@ class Trials:
             return
         self.tried[c][own] = pieces
         vectors = self.points[c].vectors[own]
-        before = known.at(vectors, part.entry_rows).max(axis=2)
+        before = known.at(vectors).max(axis=2)
         low, callee = self._values_below(c, vectors)
         hope = (low[part.entry_rows].T - before).max(axis=1)
         own = np.flatnonzero(hope > self.fine)
         if len(own) == 0:
             return
         low, vectors, callee = low[:, own], vectors[own], callee[:, own]
-        chosen = Pieces(part.entries, vectors, part.greedy(low), callee, low, np.zeros(0))
-        new, sound = self._solved(part, chosen)
-        worth = np.diagonal(new.at(vectors, part.entry_rows), axis1=0, axis2=2).T
+        action = part.greedy(low)
+        both, sound = self._solved(part, action, callee, low)
+        terms = np.append(np.ones((len(own), 1)), vectors, axis=1)
+        worth = np.einsum("enk,nk->ne", both[part.entry_rows], terms)
         gained = (worth - before[own]).max(axis=1)
         kept = np.flatnonzero(sound & (gained > self.fine))
         if len(kept):
-            self.pieces[c] = known.joined(new.only(kept))
+            columns = vectors[kept], action[:, kept], callee[:, kept], both[:, kept]
+            self.pieces[c] = known.joined(Pieces.of(part.entries, *columns))
 
     def _values_below(self, c: int, vectors: Floats) -> tuple[Floats, np.ndarray]:
         """Values with exits worth some vectors and calls worth their best piece, and that piece."""
@@ -419,36 +426,39 @@ class Trials:
                 break
         return low, callee
 
-    def _solved(self, part: Component, new: Pieces) -> tuple[Pieces, np.ndarray]:
-        """R and p of pieces from their choices, a little below the solution; which are sound."""
-        n, exits = new.rewards.shape[1], part.exits.stop - part.exits.start
-        share = self._shares(part, new.callee)
+    def _solved(
+        self, part: Component, action: np.ndarray, callee: np.ndarray, low: Floats
+    ) -> tuple[Floats, np.ndarray]:
+        """R, and p behind it, of pieces with some choices; which are sound.
+
+        They are a little below the solution. ``[vertices, n, 1 + K]``
+        """
+        n, exits = action.shape[1], part.exits.stop - part.exits.start
+        share = self._shares(part, callee)
         paid = np.array(
             [
                 self.pieces[d].rewards[port, own]
-                for d, port, own in zip(part.callee, part.port, new.callee, strict=True)
+                for d, port, own in zip(part.callee, part.port, callee, strict=True)
             ]
         ).reshape(len(part.calls), n)
         rest = np.maximum(1.0 - share.sum(axis=2), 0.0)
-        size = max(1.0, float(np.abs(new.rewards).max(initial=0.0)), self.problem.size)
+        size = max(1.0, float(np.abs(low).max(initial=0.0)), self.problem.size)
         right = np.zeros((part.size, n, 1 + exits))
-        right[part.states, :, 0] = part.gain[new.action] - _SLACK * size
+        right[part.states, :, 0] = part.gain[action] - _SLACK * size
         right[part.states, :, 1:] = right[part.calls, :, 1:] = -_SLACK
         own = np.arange(exits)
         right[part.exits.start + own, :, 1 + own] = 1.0
         block = block_of(part, n)
-        block.update(np.arange(n), new.action, share)
-        rewards = np.zeros((part.size, n))
+        block.update(np.arange(n), action, share)
+        both = np.zeros((part.size, n, 1))
         for columns in (1, 1 + exits):
-            lost = rest * _least(part, rewards)
+            lost = rest * _least(part, both[:, :, 0])
             right[part.calls, :, 0] = paid + lost - _SLACK * size
-            found = block.solve(right[:, :, :columns])
-            rewards = found[:, :, 0]
-        reach = np.maximum(found[:, :, 1:], 0.0)
+            both = block.solve(right[:, :, :columns])
+        np.maximum(both[:, :, 1:], 0.0, out=both[:, :, 1:])
         if exits == 1:
-            reach[:] = 1.0
-        solved = replace(new, rewards=rewards, reach=reach)
-        return solved, _sound(part, solved, share, paid, rest)
+            both[:, :, 1] = 1.0
+        return both, _sound(part, action, both, share, paid + rest * _least(part, both[:, :, 0]))
 
 
 def _least(part: Component, rewards: Floats) -> Floats:
@@ -458,23 +468,24 @@ def _least(part: Component, rewards: Floats) -> Floats:
     return least
 
 
-def _sound(part: Component, own: Pieces, share: Floats, paid: Floats, rest: Floats) -> np.ndarray:
+def _sound(
+    part: Component, action: np.ndarray, both: Floats, share: Floats, paid: Floats
+) -> np.ndarray:
     """Which of some pieces are below what their own choices give, by more than rounding."""
-    both = np.concatenate([own.rewards[:, :, None], own.reach], axis=2)
-    moved = part.expected(both)
-    moved[:, :, 0] += part.gain[:, None]
-    after = np.take_along_axis(moved, own.action[:, :, None], axis=0)
+    after = part.expected_after(action, both)
+    after[:, :, 0] += part.gain[action]
     calls = np.einsum("cnk,cknj->cnj", share, both[part.returns])
-    calls[:, :, 0] += paid + rest * _least(part, own.rewards)
+    calls[:, :, 0] += paid
     rows = np.concatenate([part.states, part.calls])
-    room = np.concatenate([after, calls]) - both[rows]
-    size = np.abs(own.rewards).max(axis=0, initial=max(1.0, float(np.abs(part.gain).max())))
+    own = both[rows]
+    room = np.concatenate([after, calls]) - own
+    size = np.abs(both[:, :, 0]).max(axis=0, initial=max(1.0, float(np.abs(part.gain).max())))
     rounding = 2.3e-16 * (part.longest + 8)
     sound = (room[:, :, 0] > rounding * size).all(axis=0)
-    if own.reach.shape[2] > 1:
-        sound &= ((room[:, :, 1:] > rounding) | (own.reach[rows] <= 0.0)).all(axis=(0, 2))
-    sound &= (own.reach.sum(axis=2) <= 1.0 + rounding).all(axis=0)
-    return np.asarray(sound & np.isfinite(own.rewards).all(axis=0))
+    if both.shape[2] > 2:
+        sound &= ((room[:, :, 1:] > rounding) | (own[:, :, 1:] <= 0.0)).all(axis=(0, 2))
+    sound &= (both[:, :, 1:].sum(axis=2) <= 1.0 + rounding).all(axis=0)
+    return np.asarray(sound & np.isfinite(both[:, :, 0]).all(axis=0))
 
 
 def _rows(w: Floats, returns: np.ndarray) -> Floats:
@@ -493,14 +504,10 @@ def _pieces_of(lower: Lower, c: int) -> Pieces:
     """The pieces of a component."""
     ctx = lower.contexts
     vectors = ctx.points[c].vectors
-    return Pieces(
-        ctx.parts[c].entries,
-        vectors,
-        lower.action[c],
-        ctx.view_calls(lower.callee, c),
-        ctx.view(lower.rewards, c),
-        ctx.view(lower.reach, c)[:, :, : vectors.shape[1]],
-    )
+    rewards, reach = ctx.view(lower.rewards, c), ctx.view(lower.reach, c)
+    both = np.concatenate([rewards[:, :, None], reach[:, :, : vectors.shape[1]]], axis=2)
+    callee = ctx.view_calls(lower.callee, c)
+    return Pieces.of(ctx.parts[c].entries, vectors, lower.action[c], callee, both)
 
 
 def needed_points(vectors: Floats, above: Floats) -> np.ndarray:
