@@ -36,6 +36,8 @@ _BETWEEN = 5
 _FINEST, _COARSEST = 1e-10, 1e-4
 _FILL = 30
 """Numbers of a row up to which elimination may fill it."""
+_FEW = 2.5
+"""Numbers of a row, on average, with which elimination takes no longer than a few sweeps."""
 
 
 @dataclass(eq=False)
@@ -152,11 +154,19 @@ def policy_iteration(it: Iterate, tolerance: float, first_block: int = 0) -> tup
 def _solve(it: Iterate, start: Ints, tolerance: float) -> bool:
     """Policy iteration on some blocks; whether the policies tried are proper, as far as seen."""
     first, last = int(start[0]), int(start[-1])
-    if len(start) == 2 and last - first > linear.SMALL:
+    if len(start) == 2 and last - first > linear.SMALL and not _nearly_ordered(it, first, last):
         return _large_block(it, first, last, tolerance)
     # Elimination fills a block at most, if rows stay in their order.
     filled = float((np.diff(start).astype(np.float64) ** 2).sum())
     return _small_blocks(it, first, last, ordered=filled <= _FILL * (last - first))
+
+
+def _nearly_ordered(it: Iterate, first: int, last: int) -> bool:
+    """Whether rows of a block refer to so few others that elimination hardly fills them."""
+    if last - first > linear.DIRECT:
+        return False
+    chosen, start = it.choice[first:last], it.equations.matrix.indptr
+    return int((start[chosen + 1] - start[chosen]).sum()) <= _FEW * (last - first)
 
 
 def _first_failure(it: Iterate, start: Ints, tolerance: float) -> tuple[int, int]:

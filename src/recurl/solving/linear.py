@@ -64,12 +64,12 @@ class Blocks(NamedTuple):
         from scipy.sparse.csgraph import connected_components
 
         n = len(start) - 1
-        graph = csr_array((np.ones(len(target), np.int8), target, start), shape=(n, n))
+        graph = unchecked(csr_array, (np.ones(len(target)), target, start), (n, n))
         # Labels count components in the order in which the search completes them, sinks first.
         count, label = connected_components(graph, connection="strong")
         # Transposing the matrix with a one for each unknown and its block sorts by counting.
-        places = (np.ones(n, np.int8), label, np.arange(n + 1))
-        by_block = csr_array(places, shape=(n, count)).tocsc()
+        places = (np.ones(n, np.int8), label, np.arange(n + 1, dtype=np.int32))
+        by_block = unchecked(csr_array, places, (n, count)).tocsc()
         return cls(label, by_block.indices, by_block.indptr)
 
 
@@ -228,9 +228,10 @@ def factorise(matrix: csr_array, *, ordered: bool = False) -> Any | None:
 
 def _factors(matrix: Any, splu: Any, *, ordered: bool = False) -> Any | None:
     order = "NATURAL" if ordered else "MMD_AT_PLUS_A"
-    options = {"SymmetricMode": True}
+    # Panels of several columns only pay where much fills in, and then little.
+    options = {"diag_pivot_thresh": 0.0, "panel_size": 1, "options": {"SymmetricMode": True}}
     try:
-        return splu(matrix, permc_spec=order, diag_pivot_thresh=0.0, options=options)
+        return splu(matrix, permc_spec=order, **options)
     except RuntimeError:  # exactly singular
         return None
 
