@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recurl.model.tables import EXIT, Floats, Ints, Mask
+from recurl.model.tables import EXIT, Floats, Ints, Mask, runs
 from recurl.solving.equations import UNIT, Equations, closed_probabilities
 from recurl.solving.linear import Blocks, can_reach, solve_nonnegative
 from recurl.solving.one_exit_bounds import step_bounds
@@ -99,6 +99,46 @@ class Process(NamedTuple):
         return every
 
 
+class Incoming(NamedTuple):
+    """Transitions of a process by the state that they lead to.
+
+    Attributes:
+        begin: First transition of each state.
+        action: Action of each transition.
+    """
+
+    begin: Indices
+    action: Indices
+
+    @classmethod
+    def of(cls, process: Process) -> Incoming:
+        """Sort the transitions that stay in the process."""
+        used = np.flatnonzero(process.target >= 0)
+        target = process.target[used]
+        count = np.bincount(target, minlength=process.flat.tables.n_vertices)
+        begin = np.concatenate([[0], np.cumsum(count)])
+        return cls(begin, process.action[used[np.argsort(target, kind="stable")]])
+
+    def lasting(self, process: Process, allowed: Mask) -> Mask:
+        """Of some actions, those that lead only to states with such an action, all in all.
+
+        Actions are taken out in rounds, each of which looks at what leads to the states that lost
+        their last one in the round before.
+        """
+        lasting = allowed.copy()
+        left = np.bincount(process.owner[allowed], minlength=len(self.begin) - 1)
+        gone = np.flatnonzero(left == 0)
+        while len(gone):
+            first = self.begin[gone]
+            shut = self.action[runs(first, self.begin[gone + 1] - first)]
+            shut = np.unique(shut[lasting[shut]])
+            lasting[shut] = False
+            owner = process.owner[shut]
+            np.subtract.at(left, owner, 1)
+            gone = np.unique(owner[left[owner] == 0])
+        return lasting
+
+
 def staying_actions(process: Process, live: Mask) -> tuple[Mask, Ints]:
     """Actions that stay in a maximal end component of some states, and a class of each state.
 
@@ -119,16 +159,16 @@ def staying_actions(process: Process, live: Mask) -> tuple[Mask, Ints]:
     from scipy.sparse.csgraph import connected_components
 
     owner, target = process.owner, process.target
-    possible = process.prob > 0
+    possible, incoming = process.prob > 0, Incoming.of(process)
     inside = (target >= 0) & live[target]
-    stays = live[owner] & process.every(inside | ~possible)
+    kept = live[owner] & process.every(inside | ~possible)
     while True:
+        stays = incoming.lasting(process, kept)
         label = connected_components(process.edges(stays), connection="strong")[1]
         same = label[owner[process.action]] == label[target]
         kept = stays & process.every((inside & same) | ~possible)
         if np.array_equal(kept, stays):
             return stays, label.astype(np.int32)
-        stays = kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,15 +392,9 @@ def _greatest_classes(process: Process) -> tuple[Ints, Mask, Mask] | None:
 def _least_classes(process: Process) -> tuple[Ints, Mask, Mask]:
     """The same for the least total: states in which nothing need be gained have class -1."""
     t = process.flat.tables
-    free, possible = t.states.copy(), process.prob > 0
-    while True:
-        inside = (process.target < 0) | free[process.target]
-        idle = (process.gain == 0) & process.every(inside | ~possible)
-        kept = np.zeros_like(free)
-        kept[process.owner[idle]] = True
-        if np.array_equal(kept & free, free):
-            break
-        free &= kept
+    idle = Incoming.of(process).lasting(process, process.gain == 0)
+    free = np.zeros(t.n_vertices, np.bool_)
+    free[process.owner[idle]] = True
     live = t.states & ~free
     every = np.arange(t.n_vertices, dtype=np.int32)
     return np.where(live, every, -1), live[process.owner], idle

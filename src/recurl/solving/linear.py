@@ -64,7 +64,8 @@ class Blocks(NamedTuple):
         from scipy.sparse.csgraph import connected_components
 
         n = len(start) - 1
-        graph = unchecked(csr_array, (np.ones(len(target)), target, start), (n, n))
+        # Numbers that scipy has to convert: only then does it take out edges that stand twice.
+        graph = unchecked(csr_array, (np.ones(len(target), np.int8), target, start), (n, n))
         # Labels count components in the order in which the search completes them, sinks first.
         count, label = connected_components(graph, connection="strong")
         # Transposing the matrix with a one for each unknown and its block sorts by counting.
