@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+import recurl
 from recurl.solving.certified import linear
 from recurl.solving.certified.linear import Inverses, fixed_point, solve_from_identity
 from recurl.solving.certified.lower import Rewards, lower_bound
@@ -51,6 +52,17 @@ def test_inverses_solve_the_equations(
             own = contexts.view_entries(np.arange(len(visits)), c)[:, x]
             columns = contexts.view_calls(np.arange(visits.shape[1]), c)[:, x]
             assert visits[np.ix_(own, columns)] == pytest.approx(rows, abs=abs)
+
+
+def test_equations_without_an_inverse_have_the_next_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = recurl.Builder("stuck").component("A", entries="in", exits=["x", "y"])
+    t = builder.at("in").action("stay").to("in").action("go").to("x").build().tables
+    part = Component.of(t, np.zeros(t.n_actions), 0)
+    for dense in (0, 100):
+        monkeypatch.setattr(linear, "_DENSE", dense)
+        block = linear.block_of(part, 1)
+        block.update(np.arange(1), np.zeros((1, 1), int), np.zeros((0, 1, 2)))
+        assert np.isfinite(block.solve(np.ones((part.size, 1)))).all()
 
 
 def test_corrections_are_steps_of_newton(problem: SearchProblem) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from recurl.model.tables import Floats
-from recurl.solving.linear import solve_dense
+from recurl.solving.linear import chosen_lines, factorise, solve_dense
 
 if TYPE_CHECKING:
     from recurl.solving.certified.contexts import Contexts
@@ -34,6 +34,8 @@ _SAME = 1e-5
 """Difference of shares that is not worth computing an inverse again."""
 _SHORT = 3e3
 """Expected steps up to which inverses in single precision do for Newton's method."""
+_SHRUNK = 1.0 - 1e-6
+"""Share of probabilities that are kept where they have no inverse as they are."""
 _HOPELESS = 1e100
 _NOISE = 4e-15
 """Relative change that rounding alone can keep up."""
@@ -313,22 +315,19 @@ class _Sparse(_Block):
         self.rows: list[Floats | None] = [None] * count
 
     def update(self, which: np.ndarray, action: np.ndarray, share: Floats) -> None:
-        from scipy.sparse import coo_array, eye_array
-        from scipy.sparse.linalg import splu
+        from scipy.sparse import csr_array
 
         self.remember(which, action, share)
         part = self.part
         place = np.broadcast_to(part.calls[:, None], part.returns.shape)[part.inside]
-        shape = (part.size, part.size)
+        back, shape = part.returns[part.inside], (part.size, part.size)
         for i, x in enumerate(which):
-            chosen = part.matrix[action[:, i]].tocoo()
-            ends = (
-                np.concatenate([part.states[chosen.row], place]),
-                np.concatenate([chosen.col, part.returns[part.inside]]),
-            )
-            values = np.concatenate([chosen.data, share[:, i][part.inside]])
-            moves = coo_array((values, ends), shape)
-            self.factors[x] = splu((eye_array(part.size) - moves).tocsc())
+            chosen = chosen_lines(part.matrix, action[:, i])
+            state = np.repeat(part.states, np.diff(chosen.indptr))
+            ends = np.append(state, place), np.append(chosen.indices, back)
+            values = np.append(chosen.data, share[:, i][part.inside])
+            matrix = csr_array((values, ends), shape=shape)
+            self.factors[x] = factorise(matrix) or factorise(_SHRUNK * matrix)
             self.rows[x] = None
 
     def taken(self, which: np.ndarray) -> Self:
@@ -339,14 +338,14 @@ class _Sparse(_Block):
     def solve(self, right: Floats) -> Floats:
         out = np.empty_like(right)
         for x, factor in enumerate(self.factors):
-            out[:, x] = factor.solve(np.ascontiguousarray(right[:, x]))
+            out[:, x] = factor.solve(np.ascontiguousarray(right[:, x]), trans="T")
         return out
 
     def entry_rows(self) -> Floats:
         unit = np.eye(self.part.size, self.part.entries)
         for x, factor in enumerate(self.factors):
             if self.rows[x] is None:
-                self.rows[x] = factor.solve(unit, trans="T").T
+                self.rows[x] = factor.solve(unit).T
         return np.array(self.rows)
 
 

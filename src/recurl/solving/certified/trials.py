@@ -89,8 +89,9 @@ class Pieces:
         total, earned = self.from_entries
         best = (along @ total.T + earned).argmax(axis=1).tolist()
         terms = np.append(np.ones((len(along), 1)), along, axis=1)
-        found: Floats = np.array([self.whole[i] @ own for i, own in zip(best, terms, strict=True)])
-        return found.T + least
+        worth = np.array([self.whole[i] @ own for i, own in zip(best, terms, strict=True)])
+        found: Floats = worth.T + least
+        return found
 
     def joined(self, other: Pieces) -> Pieces:
         """These, and others behind them."""
