@@ -56,12 +56,13 @@ def test_inverses_solve_the_equations(
 
 def test_equations_without_an_inverse_have_the_next_best(monkeypatch: pytest.MonkeyPatch) -> None:
     builder = recurl.Builder("stuck").component("A", entries="in", exits=["x", "y"])
-    t = builder.at("in").action("stay").to("in").action("go").to("x").build().tables
+    builder = builder.at("in").action("go").to("room").at("room").action("stay").to("room")
+    t = builder.action("go").to("x").build().tables
     part = Component.of(t, np.zeros(t.n_actions), 0)
     for dense in (0, 100):
         monkeypatch.setattr(linear, "_DENSE", dense)
         block = linear.block_of(part, 1)
-        block.update(np.arange(1), np.zeros((1, 1), int), np.zeros((0, 1, 2)))
+        block.update(np.arange(1), np.array([[0], [1]]), np.zeros((0, 1, 2)))
         assert np.isfinite(block.solve(np.ones((part.size, 1)))).all()
 
 
