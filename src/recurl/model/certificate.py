@@ -96,6 +96,9 @@ class Values(msgspec.Struct, frozen=True):
         actions: Action of every state, counted within the vertex; without contexts, of every
             vertex. A policy that attains the lower end, or the upper one if the least total is
             asked for.
+        copies: Without contexts: component of every copy of one, and copies that its boxes call,
+            in order; runs start in the first copy. States, and actions, are those of all copies.
+            Empty if there is one copy of each component.
         progress: g(s) >= 0 by state: where L > 0, errors of L that are multiples of g get smaller.
     """
 
@@ -104,6 +107,7 @@ class Values(msgspec.Struct, frozen=True):
     upper: list[float]
     actions: list[int]
     progress: list[float]
+    copies: list[tuple[int, list[int]]] = []
 
 
 class Certificate(msgspec.Struct, frozen=True):

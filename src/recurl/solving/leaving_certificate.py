@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats, Ints, Mask, Tables
+    from recurl.solving.goals import Copies
     from recurl.solving.question import Question
 
 
@@ -82,9 +83,21 @@ def leaving_certificate(
     question: Question,
     interval: tuple[float, float] | tuple[None, None],
     proof: LeavingProof,
+    copies: Copies | None = None,
+    copied: RMDP | None = None,
 ) -> Certificate:
-    """The certificate of an interval: exits are worth 1 for themselves, calls are mixes."""
-    t, rewards = model.tables, question.rewards != "none" and interval[0] is not None
+    """The certificate of an interval: exits are worth 1 for themselves, calls are mixes.
+
+    Args:
+        model: The model.
+        question: What is asked of it.
+        interval: What is claimed.
+        proof: Bounds of the model, or of a model of copies of its components.
+        copies: The copies, if there are some.
+        copied: The model of copies.
+    """
+    t = (copied or model).tables
+    rewards = question.rewards != "none" and interval[0] is not None
     low, high, left = _with_ports(t, proof, rewards=rewards)
     kept = _kept(t, low.shape[1], rewards=rewards)
     known = [None if x is None or math.isinf(x) else x for x in interval]
@@ -97,6 +110,7 @@ def leaving_certificate(
             high[kept].tolist(),
             proof.actions.tolist(),
             left[kept].tolist(),
+            copies=[] if copies is None else list(zip(*copies, strict=True)),
         ),
     )
 

@@ -133,9 +133,8 @@ class ValueChecker:
         ends = (x for x in (given.lower, given.upper) if x is not None)
         finite = all(map(math.isfinite, (*v.lower, *v.upper, *v.progress, *self.root, *ends)))
         _well_formed(finite, "finite numbers")
-        places = self.vertex if v.contexts else range(t.n_vertices)
-        _well_formed(len(v.actions) == len(places), "an action per vertex")
-        count = [len(self._actions(vertex)) for vertex in places]
+        _well_formed(len(v.actions) == len(self.place_vertex), "an action per vertex")
+        count = [len(self._actions(vertex)) for vertex in self.place_vertex]
         inside = (0 <= a < max(n, 1) for a, n in zip(v.actions, count, strict=True))
         _well_formed(all(inside), "actions that exist")
 
@@ -144,7 +143,7 @@ class ValueChecker:
         t, contexts = self.tables, self.values.contexts
         self.children: dict[tuple[int, int], int] = {}
         if not contexts:
-            return list(range(t.n_components))
+            return self._copies()
         _well_formed(tuple(contexts[0]) == (t.start_component, -1, -1), "the first context")
         for i, (component, parent, box) in enumerate(contexts[1:], 1):
             _well_formed(0 <= parent < i and 0 <= box < t.n_boxes, f"context {i}")
@@ -154,6 +153,23 @@ class ValueChecker:
             self.children[parent, box] = i
         return [component for component, _, _ in contexts]
 
+    def _copies(self) -> list[int]:
+        """The component of every copy, each box of which calls a copy of its callee."""
+        t, boxes = self.tables, list(enumerate(self.tables.box_owner.tolist()))
+        own = [[b for b, owner in boxes if owner == c] for c in range(t.n_components)]
+        plain = [(c, t.box_component[own[c]].tolist()) for c in range(t.n_components)]
+        copies = self.values.copies or plain
+        self.begin = 0 if self.values.copies else int(t.start_component)
+        known = all(0 <= c < t.n_components for c, _ in copies)
+        _well_formed(known and copies[self.begin][0] == t.start_component, "copies of components")
+        for i, (c, called) in enumerate(copies):
+            _well_formed(len(called) == len(own[c]), f"callees of copy {i}")
+            for b, j in zip(own[c], called, strict=True):
+                fits = 0 <= j < len(copies) and copies[j][0] == t.box_component[b]
+                _well_formed(fits, f"callees of copy {i}")
+                self.children[i, b] = j
+        return [c for c, _ in copies]
+
     def _number_states(self, components: list[int]) -> None:
         """Number the vertices of all contexts; without contexts, with every column.
 
@@ -162,6 +178,8 @@ class ValueChecker:
         start = self.tables.component_start
         self.first: list[int] = []
         self.vertex: list[int] = []
+        self.place: list[int] = []  # the number of a state's vertex, among those of all contexts
+        self.place_vertex: list[int] = []
         self.context: list[int] = []
         self.width: list[int] = []
         for i, c in enumerate(components):
@@ -169,6 +187,10 @@ class ValueChecker:
             width = 1 if self.values.contexts else exits + (exits > 1) + self.totals
             self.first.append(len(self.vertex) - int(start[c]) * width)
             own = range(int(start[c]), int(start[c + 1]))
+            self.place += [
+                len(self.place_vertex) + k for k in range(len(own)) for _ in range(width)
+            ]
+            self.place_vertex += own
             self.vertex += [vertex for vertex in own for _ in range(width)]
             self.context += [i] * (len(own) * width)
             self.width.append(width)
@@ -235,8 +257,8 @@ class ValueChecker:
         """The states that a call is worth a mix of."""
         t, call = self.tables, self.vertex[state]
         box, own, column = int(t.vertex_box[call]), self.context[state], self._column(state)
-        callee, entry, back = int(t.box_component[box]), self._entry(call), int(t.box_return[box])
-        exits = int(t.n_exits[callee])
+        callee, entry, back = self.children[own, box], self._entry(call), int(t.box_return[box])
+        exits = int(t.n_exits[t.box_component[box]])
         leave = [self._state(callee, entry, j) for j in range(exits)]
         return _Call(
             leave,
@@ -256,8 +278,8 @@ class ValueChecker:
         elif t.vertex_kind[vertex] == EXIT:
             yield self._after_exit(state, vertex, context)
         else:
-            actions, chosen = self._actions(vertex), state if self.values.contexts else vertex
-            for action in actions if every else [actions[self.values.actions[chosen]]]:
+            actions, chosen = self._actions(vertex), self.values.actions[self.place[state]]
+            for action in actions if every else [actions[chosen]]:
                 yield self._after_action(action, state)
 
     def _after_exit(self, state: int, vertex: int, context: int) -> _Row:
@@ -267,7 +289,8 @@ class ValueChecker:
             _, parent, box = self.values.contexts[context]
             back = self._state(parent, int(self.tables.box_return[box]) + port)
             return _Row(1, 0, [(1, back)])
-        column, exits = self._column(state), int(self.tables.n_exits[context])
+        column = self._column(state)
+        exits = int(self.tables.n_exits[self.tables.vertex_component[vertex]])
         worth = Fraction(int(column == port or (column == exits and exits > 1)))
         if self.values.contexts:
             worth = self.sign * Fraction(self.root[port]) / self.scale
@@ -290,7 +313,7 @@ class ValueChecker:
     def _starts(self) -> Iterator[tuple[Fraction, _Call]]:
         """States in which runs begin, weighted, as if they were called."""
         t, contexts = self.tables, self.values.contexts
-        own = 0 if contexts else t.start_component
+        own = 0 if contexts else self.begin
         first, exits = int(t.component_start[t.start_component]), len(self.root)
         for e in range(len(t.start_prob)):
             columns = [self._state(own, first + e, k) for k in range(self.width[own])]
