@@ -278,10 +278,8 @@ class Trials:
         for site in part.sites:
             vectors = _rows(w, site.returns)
             value = self.pieces[site.callee].at(vectors)
-            best = value.argmax(axis=2)
-            most = np.take_along_axis(value, best[:, :, None], axis=2)[:, :, 0]
-            piece[site.calls] = _by_call(best, site.calls.shape)
-            worth[site.calls] = _by_call(most, site.calls.shape)
+            piece[site.calls] = _by_call(value.argmax(axis=2), site.calls.shape)
+            worth[site.calls] = _by_call(value.max(axis=2), site.calls.shape)
         return piece, worth
 
     def _visits(self, c: int, own: np.ndarray, piece: np.ndarray, mass: Floats) -> Floats:
@@ -320,9 +318,10 @@ class Trials:
     def _shares(self, part: Component, piece: np.ndarray) -> Floats:
         """Where calls return in given pieces: ``[calls, n, K]``."""
         share = np.zeros((*piece.shape, part.returns.shape[1]))
-        for i, callee in enumerate(part.callee):
-            reach = self.pieces[callee].reach
-            share[i, :, : reach.shape[2]] = reach[part.port[i], piece[i]]
+        for site in part.sites:
+            reach = self.pieces[site.callee].reach
+            entry = np.arange(len(reach))[:, None]
+            share[site.calls, :, : reach.shape[2]] = reach[entry, piece[site.calls]]
         return share
 
     def _back_up_above(self, c: int, own: np.ndarray) -> None:
