@@ -13,13 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from recurl.model.tables import EXIT, Floats, Ints, Mask, runs
 from recurl.solving.equations import UNIT, Equations, closed_probabilities
-from recurl.solving.linear import Blocks, can_reach, solve_nonnegative
+from recurl.solving.linear import Blocks, can_reach, solve_nonnegative, unchecked
 from recurl.solving.one_exit_bounds import step_bounds
 from recurl.solving.one_exit_search import Callback, OneExitSearch
 from recurl.solving.one_exit_system import System
@@ -90,8 +90,10 @@ class Process(NamedTuple):
 
         n = self.flat.tables.n_vertices
         used = np.flatnonzero(taken[self.action] & (self.target >= 0))
-        place = (self.owner[self.action[used]], self.target[used])
-        return csr_array((np.ones(len(used), np.int8), place), shape=(n, n))
+        count = np.bincount(self.owner[self.action[used]], minlength=n)  # in this order already
+        start = np.concatenate([[0], np.cumsum(count)]).astype(np.int32)
+        parts = np.ones(len(used), np.int8), self.target[used], start
+        return cast("csr_array", unchecked(csr_array, parts, (n, n)))
 
     def every(self, holds: Mask) -> Mask:
         """Actions of which all transitions have a property."""

@@ -42,6 +42,8 @@ _SMOOTHING = 2
 _WORSE = 1.5
 _SMALLEST_GROUP = 8
 _FEW_GROUPS, _FILL = 300, 10
+_FEW_ROWS = 10_000
+"""Rows up to which scalar products of libraries stay on one thread."""
 
 
 class Blocks(NamedTuple):
@@ -96,9 +98,9 @@ def can_reach(matrix: coo_array | csr_array, goal: Mask) -> Mask:
     if goal.all() or not goal.any():
         return goal.copy()
     n, back = len(goal), matrix.tocsc()
-    index = np.append(back.indices, np.flatnonzero(goal))
-    start = np.append(back.indptr, len(index))
-    graph = csr_array((np.ones(len(index), np.int8), index, start), shape=(n + 1, n + 1))
+    index = np.append(back.indices, np.flatnonzero(goal)).astype(np.int32)
+    start = np.append(back.indptr, len(index)).astype(np.int32)
+    graph = unchecked(csr_array, (np.ones(len(index)), index, start), (n + 1, n + 1))
     seen = np.zeros(n + 1, np.bool_)
     seen[breadth_first_order(graph, n, return_predecessors=False)] = True
     return seen[:n]
@@ -313,8 +315,8 @@ def _orthogonalise(basis: Floats, vector: Floats, count: int) -> Floats:
 
 
 def _dot(a: Floats, b: Floats) -> float:
-    """Scalar product on one thread: those of a library would wait for each other."""
-    return float(np.einsum("i,i", a, b))
+    """Scalar product on one thread: those that a library uses for many rows wait for each other."""
+    return float(a @ b if len(a) < _FEW_ROWS else np.einsum("i,i", a, b))
 
 
 def _least_remainder(hessenberg: Floats, length: float) -> tuple[Floats, float]:
@@ -451,13 +453,29 @@ def solve_nonnegative(
     return solve_iteratively(LinearSolver(n), chain, np.ones(n))
 
 
+@np.errstate(all="ignore")
 def _quickly(chain: Chain, precision: float) -> Floats | None:
-    """Stabilised biconjugate gradients on (I - A) x = b; None if the remainder stays large."""
-    from scipy.sparse.linalg import LinearOperator, bicgstab
+    """Stabilised biconjugate gradients on (I - A) x = b; None if the remainder stays large.
 
+    The wrappers of the same method in scipy take longer than its products, up to many thousand
+    rows. Where a direction has no length, numbers cease to be finite, and nothing is found.
+    """
     b, matrix = chain.constant, chain.matrix
-    apart = LinearOperator(matrix.shape, matvec=lambda x: x - matrix @ x, dtype=float)
-    with np.errstate(over="ignore", invalid="ignore"):
-        x: Floats = bicgstab(apart, b, chain.sweep(b, 1), rtol=precision, maxiter=_PRODUCTS)[0]
-        left = np.abs(chain.remainder(x)).max(initial=0.0)
+    size = float(np.sqrt(_dot(b, b)))
+    x: Floats = chain.sweep(b, 1)
+    rest = shadow = ahead = chain.remainder(x)
+    length = _dot(rest, rest)
+    for _ in range(_PRODUCTS):
+        if not np.sqrt(_dot(rest, rest)) > precision * size:
+            break
+        moved = ahead - matrix @ ahead
+        step = length / _dot(shadow, moved)
+        half = rest - step * moved
+        turned = half - matrix @ half
+        smooth = _dot(turned, half) / _dot(turned, turned)
+        x = x + step * ahead + smooth * half
+        rest = half - smooth * turned
+        length, before = _dot(shadow, rest), length
+        ahead = rest + length / before * step / smooth * (ahead - smooth * moved)
+    left = np.abs(chain.remainder(x)).max(initial=0.0)
     return x if left <= 1e3 * precision * np.abs(b).max(initial=0.0) else None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recurl.model.tables import Floats, Ints
+from recurl.solving.linear import unchecked
 
 if TYPE_CHECKING:
     from recurl.solving.certified.points import Cloud
@@ -225,7 +226,9 @@ class Contexts:
         entries = self.called(np.maximum(nodes, 0))
         begin = np.arange(len(nodes) + 1) * nodes.shape[1]
         shape = (len(nodes), int(self.entry_base[-1]))
-        return csr_array((np.maximum(weights, 0.0).ravel(), entries.ravel(), begin), shape=shape)
+        return unchecked(
+            csr_array, (np.maximum(weights, 0.0).ravel(), entries.ravel(), begin), shape
+        )
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:

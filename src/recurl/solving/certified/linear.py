@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from recurl.model.tables import Floats
-from recurl.solving.linear import chosen_lines, factorise, solve_dense
+from recurl.solving.linear import chosen_lines, factorise, solve_dense, unchecked
 
 if TYPE_CHECKING:
     from recurl.solving.certified.contexts import Contexts
@@ -219,7 +219,7 @@ class Inverses:
             for block, part in zip(self.blocks, ctx.parts, strict=True)
         ]
         shape = (int(ctx.entry_base[-1]), int(ctx.call_base[-1]))
-        return csr_array((np.concatenate(values), *ctx.calls_by_entry), shape=shape)
+        return unchecked(csr_array, (np.concatenate(values), *ctx.calls_by_entry), shape)
 
 
 class _Block:
