@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.solving.oracle import random_spec
 from tests.solving.references import cubic, looping, stop_or_bet
 
 import recurl
@@ -154,3 +155,15 @@ def test_wide_intervals_say_why() -> None:
     assert found.lower < found.upper == 1
     assert found.reason.endswith("nearly balanced, floats prove no narrower interval")
     assert "balanced" not in recurl.termination(recurl.zoo.gambler(p=0.6)).reason
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+@pytest.mark.parametrize("seed", [2000072, 2000336, 2000492])
+def test_answers_that_another_proof_found_have_certificates_too(seed: int, objective: str) -> None:
+    model = random_spec(seed, exits=1, actions=2)
+    found = recurl.termination(model, objective)
+    assert found.gap < 1e-8
+    proved = recurl.verify(model, found.certificate)
+    assert proved.lower is not None
+    assert proved.upper is not None
+    assert found.lower - 1e-6 <= proved.lower <= proved.upper <= found.upper + 1e-12

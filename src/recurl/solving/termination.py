@@ -15,12 +15,15 @@ where a call is worth ``x(en) x(ret)`` and an exit 1.
   policy attains is not best at z.
 
 One end is what a policy attains, the other one such a vector, checked with outward rounding. Where
-w proves the lower end for all actions that count, both vectors and w make a certificate.
+w proves the lower end for all actions that count, both vectors and w make a certificate; else that
+of `recurl.solving.leaving` does, which may prove a little less of a critical model.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +37,7 @@ from recurl.policy import Policy
 from recurl.solving.chain_equations import Polynomials, action_polynomials
 from recurl.solving.chains import leave_probabilities
 from recurl.solving.evaluate import evaluate, mean_at_start
+from recurl.solving.leaving import solve_leaving
 from recurl.solving.leaving_certificate import LeavingProof, leaving_certificate
 from recurl.solving.linear import solve_nonnegative
 from recurl.solving.outward import Indices, float_above, float_below, sums
@@ -43,6 +47,7 @@ from recurl.solving.solution import NEARLY_BALANCED, Solution
 from recurl.solving.steps import stay_forever
 
 if TYPE_CHECKING:
+    from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
 
 _LIMIT, _SWEEPS, _FROM_ZERO = 80, 16, 200
@@ -86,7 +91,12 @@ def solve_ending(model: RMDP, question: Question) -> Solution:
     found, (low, high) = _interval(policy, control.rows, found, greatest=greatest)
     ends = sorted((worth * Fraction(low), worth * Fraction(high)))
     lower, upper = float_below(ends[0]), float_above(ends[1])
-    certify = None
+    other = solve_leaving(model, question) if found.progress is None else None
+    if other is not None and other.gap <= max(upper - lower, _NARROW):
+        return replace(other, reason=_PROOF, seconds=time.perf_counter() - begin)
+    certify: Callable[[], Certificate] | None = None
+    if other is not None:
+        certify = partial(getattr, other, "certificate")
     if found.progress is not None:
         vectors = (x[:, None] for x in (found.lower, found.upper, found.progress))
         proof = LeavingProof(found.choice, *vectors)
