@@ -270,3 +270,20 @@ def test_what_a_policy_pays_and_that_none_gains_are_proved_together() -> None:
     assert proved.theorems == ("nonnegative", "policy")
     with pytest.raises(CertificateError, match="not proved"):
         recurl.verify(model, _with_most(model, found.certificate, (found.earns, -0.5)))
+
+
+def test_costs_are_infinite_if_no_policy_surely_ends_with_several_exits() -> None:
+    builder = recurl.Builder("grow").component("A", entries="in", exits=["x", "y"])
+    builder.box("one", "A").box("two", "A").at("in").action("half", reward=-1)
+    builder.to("one", "3/5").to("x", "1/5").to("y", "1/5")
+    builder.action("more", reward=-1).to("one", "7/10").to("x", "3/10")
+    for name in "xy":
+        builder.at(f"one.{name}").action("next", reward=-1).to("two")
+        builder.action("skip", reward=-1).to("two", "0.9").to(name, "0.1")
+        builder.at(f"two.{name}").action("up", reward=-1).to(name)
+    model = builder.build()
+    for of, objective, total in (("reward", "max", -math.inf), ("steps", "min", math.inf)):
+        found = recurl.solve(model, of=of, objective=objective)
+        assert found.lower == found.upper == total
+        verdict = recurl.verify(model, found.certificate)
+        assert (verdict.lower, verdict.theorems) == (total, ("may not end",))

@@ -38,8 +38,8 @@ def improper_optimum(
     If every step pays something, a policy that takes infinitely many steps on average collects
     infinitely much; so does one whose gains are infinite and whose losses are not. If every step
     costs something, and every policy takes infinitely many steps on average, then all pay
-    infinitely much. Every policy does so if there is only one, if no exit can be reached, or (for
-    1-exit models) if even the greatest probability to end is below 1. If every step of a 1-exit
+    infinitely much. Every policy does so if there is only one, if no exit can be reached, or if
+    even the greatest probability to end is below 1. If every step of a 1-exit
     model costs something in the end, but some policy ends, the optimum is finite: see `least_cost`.
 
     Raises:
@@ -162,7 +162,7 @@ def _infinite_value(model: RMDP, question: Question, analysis: Analysis) -> floa
     rewards = _reachable_rewards(model, question)
     if rewards.min() > 0 or _collects(question, analysis):
         return math.inf
-    return -math.inf if rewards.max() < 0 and _must_go_on(model) else None
+    return -math.inf if rewards.max() < 0 and _must_go_on(model, question) else None
 
 
 def _collects(question: Question, analysis: Analysis) -> bool:
@@ -172,10 +172,13 @@ def _collects(question: Question, analysis: Analysis) -> bool:
     return evaluate(analysis.witness).value == question.sign * math.inf
 
 
-def _must_go_on(model: RMDP) -> bool:
-    """Whether every policy takes infinitely many steps on average."""
-    forced = _no_choice(model) or _stuck(model)
-    return forced or (model.kind.one_exit and termination(model).upper < 1.0)
+def _must_go_on(model: RMDP, question: Question) -> bool:
+    """Whether every policy takes infinitely many steps on average, where every step costs."""
+    if _no_choice(model) or _stuck(model):
+        return True
+    if model.kind.one_exit:
+        return termination(model).upper < 1.0
+    return may_not_end(model, question, -math.inf * question.sign) is not None
 
 
 def _reachable_rewards(model: RMDP, question: Question) -> Floats:
