@@ -186,3 +186,10 @@ class TestRunsThatMayNotEnd:
         for p in (0.5, 0.4):
             model = recurl.zoo.gambler(p=p)
             assert may_not_end(model, Question("max", "steps"), math.inf) is None
+
+
+def test_models_that_are_too_large_are_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = grow_or_leave()
+    monkeypatch.setattr("recurl.solving.leaving._MOST", 10)
+    assert solve_leaving(model, Question("max", "none", (1.0, 0.0))) is None
+    assert may_not_end(model, Question("max", "steps"), math.inf) is None

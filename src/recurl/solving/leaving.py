@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
+from recurl.model.tables import CALLS
 from recurl.policy import Policy
 from recurl.solving.goals import LARGEST, with_goals
 from recurl.solving.leaving_certificate import leaving_certificate, leaving_interval
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from recurl.model.tables import Floats
     from recurl.solving.question import Question
 
+_MOST = 20_000_000
+"""Numbers of calls beyond which their equations do not fit into memory."""
 _NARROW = 1e-9
 """Width from which on policies with goals are looked at."""
 
@@ -39,7 +42,8 @@ def solve_leaving(model: RMDP, question: Question) -> Solution | None:
     """The optimal total of rewards and of the worth of exits, all of one sign.
 
     Returns:
-        The solution, whose interval may be wide where there are choices; None if signs differ.
+        The solution, whose interval may be wide where there are choices; None if signs differ, or
+        if the model is too large.
 
     Example:
         >>> import recurl
@@ -50,7 +54,7 @@ def solve_leaving(model: RMDP, question: Question) -> Solution | None:
     """
     began = time.perf_counter()
     sign = _sign(model, question)
-    if sign == 0:
+    if sign == 0 or _size(model) > _MOST:
         return None
     worth = np.abs(question.root_values(model.tables))
     gain = np.abs(question.transition_rewards(model.tables))
@@ -78,6 +82,12 @@ def solve_leaving(model: RMDP, question: Question) -> Solution | None:
         seconds=time.perf_counter() - began,
         _certify=partial(certify, question, ends, proof),
     )
+
+
+def _size(model: RMDP) -> int:
+    """Numbers that the calls of all columns have."""
+    t = model.tables
+    return int(np.count_nonzero(t.move == CALLS)) * t.max_exits * (t.max_exits + 2)
 
 
 def _sign(model: RMDP, question: Question) -> int:
@@ -110,7 +120,11 @@ def may_not_end(model: RMDP, question: Question, total: float) -> Certificate | 
         inf
     """
     t = model.tables
-    if question.rewards == "none" or not (_paid(model, question) * np.sign(total) > 0).all():
+    if (
+        question.rewards == "none"
+        or _size(model) > _MOST
+        or not (_paid(model, question) * np.sign(total) > 0).all()
+    ):
         return None
     worth = np.ones(t.n_exits[t.start_component])
     proof = LeavingSearch.of(model, worth, None).proof(
