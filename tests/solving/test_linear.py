@@ -171,3 +171,12 @@ def test_matrices_of_an_unknown_scipy_are_checked(monkeypatch: pytest.MonkeyPatc
     careful = linear.unchecked(csr_array, parts, (2, 2))
     np.testing.assert_array_equal(quick.toarray(), careful.toarray())
     np.testing.assert_array_equal(quick @ np.ones(2), [0.5, 0.25])
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_directions_without_length_are_not_an_error(n: int) -> None:
+    chain = Chain(csr_array(np.eye(n, k=1)), np.eye(n)[-1])
+    found = linear._quickly(chain, 1e-14)
+    assert found is None or found == pytest.approx(np.ones(n))
+    row, column = np.arange(n - 1), np.arange(1, n)
+    assert solve_nonnegative(row, column, np.ones(n - 1), np.eye(n)[-1]) == pytest.approx(1.0)

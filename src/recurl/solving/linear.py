@@ -314,9 +314,12 @@ def _orthogonalise(basis: Floats, vector: Floats, count: int) -> Floats:
     return total
 
 
-def _dot(a: Floats, b: Floats) -> float:
-    """Scalar product on one thread: those that a library uses for many rows wait for each other."""
-    return float(a @ b if len(a) < _FEW_ROWS else np.einsum("i,i", a, b))
+def _dot(a: Floats, b: Floats) -> np.float64:
+    """Scalar product on one thread: those that a library uses for many rows wait for each other.
+
+    Division by one that is 0 is not an error, as it is for the floats of Python.
+    """
+    return np.float64(a @ b if len(a) < _FEW_ROWS else np.einsum("i,i", a, b))
 
 
 def _least_remainder(hessenberg: Floats, length: float) -> tuple[Floats, float]:
