@@ -68,8 +68,8 @@ class Stopwatch:
 
     Example:
         >>> watch = Stopwatch()
-        >>> compiled_aside(lambda: time.sleep(0.01))
-        >>> watch.seconds < 0.01
+        >>> compiled_aside(lambda: time.sleep(0.2))
+        >>> watch.seconds < 0.2
         True
     """
 
