@@ -287,3 +287,15 @@ def test_costs_are_infinite_if_no_policy_surely_ends_with_several_exits() -> Non
         assert found.lower == found.upper == total
         verdict = recurl.verify(model, found.certificate)
         assert (verdict.lower, verdict.theorems) == (total, ("may not end",))
+
+
+def test_the_reason_names_a_choice_that_goes_on_and_no_place_without_one() -> None:
+    builder = recurl.Builder("retries").component("A", entries="in", exits=("done", "lost"))
+    builder.box("b", "A").at("in").action("begin").to("try")
+    builder.at("try").action("wait", reward=-1).to("try").action("end", reward=1).to("done")
+    builder.at("try").action("call", reward=2).to("b.in").action("drop", reward=-3).to("lost")
+    builder.at("b.done").action("up").to("done")
+    model = builder.at("b.lost").action("again", reward=-9).to("try").build()
+    solution = recurl.solve(model)
+    assert solution.gap > 1
+    assert "for example with 'wait' at A.try. Totals" in solution.reason

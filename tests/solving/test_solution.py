@@ -221,3 +221,9 @@ def test_certified_intervals_never_widen() -> None:
         assert after[0] >= before[0]
         assert after[1] <= before[1]
     assert solution.lower <= 43 / 55 <= solution.upper
+
+
+def test_the_sentence_says_whether_the_policy_needs_the_stack() -> None:
+    assert str(recurl.solve(recurl.zoo.gambler())).endswith("Attained by a stackless policy.")
+    said = str(recurl.solve(recurl.zoo.cloud()))
+    assert said.endswith("Attained by a policy that uses the stack.")

@@ -135,7 +135,7 @@ class Curve:
         runs = (self, *others)
         found = over_runs([dict(zip(c.steps.tolist(), c.mean.tolist(), strict=True)) for c in runs])
         if not len(found.steps):
-            raise ValueError("there is no test that all runs made: set evaluate_every, and learn")
+            raise ValueError("the runs have no tests in common: set evaluate_every, and learn")
         new, axes = axes is None, own_or_new(axes)
         named = label or ("one run" if not others else f"mean of {len(runs)} runs")
         (line,) = axes.plot(found.steps, found.mean, color=BLUE if new else None, label=named)

@@ -75,7 +75,7 @@ def exact(number: Number) -> Fraction:
 def to_float(number: Number) -> float:
     """The float nearest to a number as people write it; ValueError where there is none.
 
-    There is no negative zero, so that numbers that are equal have equal floats.
+    Negative zero becomes zero, so that equal numbers have equal floats.
 
     Example:
         >>> to_float("1/4"), to_float("-0")

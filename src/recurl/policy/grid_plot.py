@@ -68,7 +68,7 @@ def plot_grids(policy: Policy, most: int, maps: str | Mapping[str, str] | None) 
     cells = Cells.of(policy.model)
     if cells is None:
         raise ValueError(
-            f"{policy.model.name} has no features row and column, so that there is no grid to plot:"
+            f"{policy.model.name} has no features row and column, so no grid can be plotted:"
             " model.draw(policy) draws any model"
         )
     if most < 1:

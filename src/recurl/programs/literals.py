@@ -71,7 +71,7 @@ class Writer:
         """A value as Python writes it.
 
         Raises:
-            RecurlError: There is no way to write it.
+            RecurlError: It cannot be written as a literal.
 
         Example:
             >>> Writer().literal(((), "x", frozenset([2]), float("inf")))

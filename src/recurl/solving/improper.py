@@ -14,6 +14,7 @@ from msgspec import structs
 from recurl.errors import CertificateError, NotProperError
 from recurl.model.certificate import Point
 from recurl.model.tables import CALL
+from recurl.policy.policy import RANDOM
 from recurl.solving.evaluate import evaluate
 from recurl.solving.infinite import can_go_on, must_go_on
 from recurl.solving.least_cost import least_cost
@@ -219,6 +220,7 @@ def _named(model: RMDP, analysis: Analysis) -> str:
     assert analysis.witness is not None
     t, steps = model.tables, analysis.steps
     lost = np.ones(t.n_vertices, np.bool_) if steps is None else ~np.isfinite(steps)
-    places = np.flatnonzero(lost & t.states & model.reach.reachable)[:3].tolist()
-    names = map(model.vertex_name, places)
+    places = lost & t.states & model.reach.reachable
+    fixed = places & (np.diff(t.action_start) > 1) & (analysis.witness.actions != RANDOM)
+    names = map(model.vertex_name, np.flatnonzero(fixed if fixed.any() else places)[:3].tolist())
     return "with " + ", ".join(f"{analysis.witness.action_name(v)!r} at {v}" for v in names)

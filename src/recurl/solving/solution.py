@@ -139,7 +139,9 @@ class Solution:
             f"{work} in {self.seconds:.3g} s" if work else f"{self.seconds:.3g} s",
         ]
         if self.policy is not None:
-            parts.append(f"Attained by a policy that is {self.policy.kind}")
+            stackless = self.policy.kind == "stackless"
+            kind = "a stackless policy" if stackless else "a policy that uses the stack"
+            parts.append(f"Attained by {kind}")
         return ". ".join(parts) + "."
 
     def _repr_html_(self) -> str:
