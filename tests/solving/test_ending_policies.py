@@ -59,3 +59,38 @@ def test_a_witness_against_a_multi_exit_model(exits: int, seed: int) -> None:
     assert found.witness is not None
     runs = recurl.simulate(model, found.witness, 2000, seed=1, step_limit=3000)
     assert runs.truncated.mean() > 0.05
+
+
+def help_desk() -> recurl.RMDP:
+    """An agent may refuse, and the desk may ask again; refusing shortens a call."""
+    builder = recurl.Builder("desk").component("D", entries="in", exits="solved").box("a", "A")
+    builder.at("in").action("ask", reward=-1).to("a")
+    builder.at("a.ok").action("done", reward=-1).to("solved")
+    builder.at("a.refused").action("retry", reward=-1).to("a")
+    builder.action("give up", reward=-10).to("solved")
+    builder.component("A", entries="in", exits=["ok", "refused"]).box("sub", "A")
+    builder.at("in").action("work", reward=-3).to("ok", 0.6).to("sub", 0.4)
+    builder.action("refuse", reward=-1).to("refused")
+    builder.at("sub.ok").action("up", reward=-1).to("ok")
+    builder.at("sub.refused").action("again", reward=-1).to("sub")
+    builder.action("up", reward=-1).to("refused")
+    return builder.build()
+
+
+def test_a_desk_and_its_agents_can_go_on_together() -> None:
+    found = recurl.analyse(help_desk())
+    assert found.verdict == "not proper"
+    assert found.witness is not None
+    assert found.witness.action_name("A.in") == "refuse"
+    assert found.witness.action_name("D.a.refused") == "retry"
+
+
+@pytest.mark.parametrize(("of", "objective", "value"), [
+    ("steps", "max", math.inf), ("reward", "min", -math.inf),
+])  # fmt: skip
+def test_going_on_is_certified(of: str, objective: str, value: float) -> None:
+    model = help_desk()
+    found = recurl.solve(model, of=of, objective=objective)
+    assert (found.lower, found.upper) == (value, value)
+    assert found.certificate is not None
+    assert recurl.verify(model, found.certificate).theorems == ("can go on",)

@@ -151,3 +151,19 @@ def test_a_wide_interval_is_explained_and_is_that_of_its_certificate() -> None:
     assert "nearly balanced" in found.reason
     proved = recurl.verify(model, found.certificate)
     assert (proved.lower, proved.upper) == (found.lower, found.upper)
+
+
+def test_loops_that_no_run_visits_do_not_count() -> None:
+    # Nobody leaves by y, so nobody comes to the loop.
+    builder = recurl.Builder("loop").component("C", entries="in", exits=["x", "y"]).box("b", "C")
+    builder.at("in").action("go", reward=1).to("x", 0.6).to("b", 0.4)
+    builder.at("b.x").action("up").to("x")
+    builder.at("b.y").action("fall").to("loop")
+    model = builder.at("loop").action("stay").to("loop").build()
+    for of, truth in (("reward", 5 / 3), ("steps", 7 / 3), ("exit:x", 1.0)):
+        found = recurl.solve(model, of=of)
+        assert found.lower <= truth <= found.upper
+        assert found.gap < 1e-12
+        assert found.certificate is not None
+        verdict = recurl.verify(model, found.certificate)
+        assert (verdict.lower, verdict.upper) == (found.lower, found.upper)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recurl.model.tables import CALL, EXITS, Floats, Ints
+from recurl.model.transforms.discounting import discount_steps
 from recurl.policy import Policy
+from recurl.solving.discounted import undiscounted_policy
 from recurl.solving.evaluate import Evaluation, evaluate
 from recurl.solving.expectations import expectations
+from recurl.solving.question import Question
 from recurl.solving.rows import Rows, rows_of_model, rows_of_policy
 
 if TYPE_CHECKING:
@@ -17,6 +22,10 @@ if TYPE_CHECKING:
 
 _SWEEPS, _MANY = 500, 1e6
 _ROUNDS = 20
+_DISCOUNTS, _SECONDS = (0.9, 0.99), 3.0
+"""Discounts with which long runs are looked for, and how long the search takes with each."""
+_LARGEST, _LARGEST_POLICY = 2_000, 20_000
+"""Vertices of a model, and slots of a policy, beyond which this takes too long."""
 
 
 def ending_policy(model: RMDP) -> tuple[Ints, Floats] | None:
@@ -70,11 +79,11 @@ def _shortest(model: RMDP, extreme: np.ufunc) -> Ints:
 
 
 def endless_policy(model: RMDP) -> Evaluation | None:
-    """A stackless policy that ends with probability below 1, or None if none was found.
+    """A policy that ends with probability below 1, or None if none was found.
 
-    Policy improvement for the expected steps until a component is left: from the uniform policy on,
-    every state takes the action after which most steps are to be expected. On a multi-exit model
-    this need not lead to the longest runs, as it leaves the stack out of account.
+    Candidates come from policy improvement for the steps within a component, which leaves the
+    stack out of account, and then from the certified search for the most discounted steps: with a
+    discount near 1, policies that do not end take more of them than those that do.
 
     Example:
         >>> import recurl
@@ -83,16 +92,45 @@ def endless_policy(model: RMDP) -> Evaluation | None:
         >>> endless_policy(recurl.zoo.and_or()) is None
         True
     """
-    policy, rows = Policy.uniform(model), rows_of_model(model.tables)
-    for _ in range(_ROUNDS):
+    for policy in chain(_improved(model), _discounted(model)):
         found = evaluate(policy)
         if found.termination[1] < 1 - 1e-9:
             return found
+    return None
+
+
+def _improved(model: RMDP) -> Iterator[Policy]:
+    """The uniform policy, and policies improved for the steps until a component is left."""
+    policy, rows = Policy.uniform(model), rows_of_model(model.tables)
+    for _ in range(_ROUNDS):
+        yield policy
         better = Policy.stackless(model, _longest(rows, policy))
         if (better.actions == policy.actions).all():
-            break
+            return
         policy = better
-    return None
+
+
+def _discounted(model: RMDP) -> Iterator[Policy]:
+    """Policies that take most discounted steps, first without their contexts."""
+    from recurl.solving.certified import solve_certified
+
+    if model.tables.n_vertices > _LARGEST or model.tables.max_actions < 2:
+        return
+    for gamma in _DISCOUNTS:
+        width, steps = 0.02 / (1 - gamma), Question("max", "steps")
+        found = solve_certified(discount_steps(model, gamma), steps, width, time_limit=_SECONDS)
+        assert found.policy is not None
+        policy = undiscounted_policy(found.policy, model)
+        if len(policy.actions) <= _LARGEST_POLICY:
+            yield from (_without_contexts(policy), policy)
+
+
+def _without_contexts(policy: Policy) -> Policy:
+    """The stackless policy that takes, at each vertex, the action of the first context reached."""
+    slots = np.array(policy.reached.slot)[::-1]
+    actions = np.zeros(policy.model.tables.n_vertices, np.int32)
+    actions[policy.slot_vertex[slots]] = policy.actions[slots]
+    return Policy.stackless(policy.model, actions)
 
 
 def _longest(rows: Rows, policy: Policy) -> Ints:

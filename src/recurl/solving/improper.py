@@ -203,9 +203,7 @@ def _no_choice(model: RMDP) -> bool:
 def _explanation(model: RMDP, analysis: Analysis) -> str:
     """Why there is no answer, and what can be done."""
     if analysis.verdict != "not proper":
-        return f"{model.name}: no optimum can be given, as its step bounds are not known: " + (
-            analysis.reason
-        )
+        return f"whether every policy of {model.name} ends is not known: {analysis.reason}"
     text = f"{model.name} is not proper: {analysis.reason}"
     if analysis.witness is not None:
         text += f", for example {_named(model, analysis)}"

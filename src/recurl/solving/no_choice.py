@@ -29,7 +29,7 @@ from recurl.solving.leaving import leaving_of_chain, may_not_end
 from recurl.solving.outward import float_above, float_below
 from recurl.solving.properness import StepBounds, chain_bounds
 from recurl.solving.reach import call_worth, reach_rows
-from recurl.solving.rows import rows_of_model
+from recurl.solving.rows import part_of, rows_of_model
 from recurl.solving.solution import NEARLY_BALANCED, Solution
 
 if TYPE_CHECKING:
@@ -146,6 +146,10 @@ def chain_certificate(model: RMDP, question: Question) -> Certificate:
         (True, 10.549704)
     """
     t, proved = model.tables, chain_bounds(model.tables)
+    lost = not model.reach.reachable[t.states].all()
+    if proved is None and lost and question.rewards != "none":
+        t = part_of(t, model.reach.reachable).tables
+        proved = chain_bounds(t)
     if proved is None or proved.reach is None:
         endless = can_go_on(model, question, Policy.uniform(model))
         if endless := endless or must_go_on(model, question):
