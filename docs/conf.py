@@ -34,6 +34,7 @@ source_suffix = {".md": "myst-nb"}
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "cache"
+nb_execution_in_temp = True  # tutorials write files
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True
 nb_merge_streams = True

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from tests.experiment.browser import MISSING, chromium
 
+from recurl.experiment.figure import COLOURS, MARKERS
 from recurl.experiment.record import Record, write_record
+from recurl.suite.agents import ready_agents
 from recurl.suite.report import report_html, write_report
 from recurl.suite.run import run_suite
 from recurl.suite.score import read_records
@@ -70,3 +72,9 @@ def test_the_page_fits_a_desk_and_a_phone(folder: Path) -> None:
             browser.click("forward")
             assert "step 2 of" in browser.text("where")
         assert browser.errors() == []
+
+
+def test_every_ready_agent_has_a_colour_and_a_marker_of_its_own() -> None:
+    agents = len(ready_agents())
+    assert agents <= len(set(COLOURS)) == len(COLOURS)
+    assert agents <= len(set(MARKERS)) == len(MARKERS)

@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Of Okabe and Ito: told apart with any kind of colour vision."""
-MARKERS = ("o", "s", "^", "D", "v", "P")
-"""Also told apart without any colour, as on a printed page."""
+COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"),
+    *("#882255", "#999933", "#332288", "#44AA99", "#777777"),
+)
+"""Six of Okabe and Ito, then four of Paul Tol and grey: distinct in most kinds of colour vision."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", ">", "h")
+"""Distinct without colour too, as on a printed page."""
 FORMATS = ("png", "pdf", "svg")
 PANEL, HEIGHT, NARROWEST, IN_A_ROW = 4.0, 3.0, 4.6, 3
 """Inches of a panel and of the smallest figure; panels side by side."""

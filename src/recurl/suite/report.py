@@ -191,7 +191,7 @@ def _draw_agent(axes: Axes, records: Sequence[Record], label: str, place: int) -
     axes.plot(
         steps / steps[-1],
         lines.mean(axis=0),
-        linewidth=1.4 + 0.5 * place,
+        linewidth=1.4 + 0.2 * place,
         marker=MARKERS[place % len(MARKERS)],
         markersize=4,
         label=label,
