@@ -121,3 +121,21 @@ def test_comments_of_dead_statements_go_with_them() -> None:
         """
     )
     assert text == "def f():\n    # Which way?\n    reward(1)\n"
+
+
+def test_a_call_whose_value_no_longer_matters_stands_alone() -> None:
+    text = printed(
+        """
+        @program
+        def f():
+            if not g():
+                if choose("go on", "stop") == "stop":
+                    reward(-1)
+
+        @program
+        def g():
+            reward(-1)
+            return flip(0.5)
+        """
+    )
+    assert text.startswith("def f():\n    g()\n")

@@ -158,7 +158,7 @@ class _Folding:
             if orelse:
                 made = ast.If(_negated(test.node), orelse, [])
             elif self.fill.has_effects(test.node):
-                made = ast.Expr(test.node)
+                made = ast.Expr(_without_not(test.node))
             else:
                 return before
         return [*before, self._changed(ast.copy_location(made, node), node)]
@@ -240,6 +240,13 @@ class _Folding:
                 fits = [self._fits(value, part) for part in pattern.patterns]
                 return None if None in fits else any(fits)
         return None
+
+
+def _without_not(node: ast.expr) -> ast.expr:
+    """An expression whose value is not needed."""
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node = node.operand
+    return node
 
 
 def _negated(test: ast.expr) -> ast.expr:
