@@ -29,6 +29,19 @@ def toss() -> recurl.RMDP:
     return builder.at("pit").action("stay", reward="0.1").to("pit").build()
 
 
+def trap_behind_a_call() -> recurl.RMDP:
+    """A call that surely returns has no visits; so there is no room for rounding at its entry."""
+    builder = recurl.Builder("trap").component("A", entries="in", exits="out")
+    builder.box("again", "A").box("done", "B")
+    builder.at("in").action("go").to("on", 0.55).to("out", 0.45)
+    builder.at("on").action("go", reward=1).to("again", 0.5).to("ring", 0.5)
+    builder.at("ring").action("go").to("ring", 0.5).to("done", 0.5)
+    builder.at("again.out").action("go", reward=1).to("done", 0.3).to("ring", 0.3).to("on", 0.4)
+    builder.at("done.out").action("go", reward=2.5).to("done", 0.55).to("ring", 0.45)
+    builder.component("B", entries="in", exits="out").at("in").action("go").to("out")
+    return builder.build()
+
+
 CASES = [
     (recurl.zoo.gambler(p=0.6), "reward", "max", math.inf),
     (recurl.zoo.gambler(p=0.6), "steps", "min", math.inf),
@@ -44,6 +57,7 @@ CASES = [
     (retry_client(), "steps", "max", math.inf),
     (stop_or_bet(), "steps", "max", math.inf),
     (toss(), "reward", "max", math.inf),
+    (trap_behind_a_call(), "reward", "max", math.inf),
 ]
 
 

@@ -178,11 +178,11 @@ def _visits(model: RMDP, actions: Indices, row: Indices, seen: Mask) -> Floats |
         seen: Vertices that such runs come to.
     """
     program = _Program(model.tables, actions, row, seen)
-    f = program.solve(np.zeros(model.tables.n_vertices, np.bool_), room=False)
+    f = program.solve()
     if f is None:
         return None
     trap = program.trap(f >= 1 - _CLOSE)
-    better = program.solve(trap, room=True)
+    better = program.solve(f, trap)
     for found in (better, f):
         if found is not None:
             exact = np.where(trap, 1.0, np.ldexp(np.floor(np.ldexp(found, 40)), -40))
@@ -212,20 +212,29 @@ class _Program:
         self.call, self.entry = call[own], entry[own]
         self.back = np.where(returns[call], back, exits)[own]
 
-    def solve(self, trap: Mask, *, room: bool) -> Floats | None:
-        """The greatest visits of the start, at most 1; or those with most room outside a trap."""
+    def solve(self, known: Floats | None = None, trap: Mask | None = None) -> Floats | None:
+        """The greatest visits of the start, at most 1.
+
+        Given these, and the trap in which visits are 1: visits that have most room at all other
+        vertices, where the start keeps half of its own, and vertices without any have none.
+        """
         from scipy.optimize import linprog
         from scipy.sparse import coo_array, hstack, vstack
 
-        t, n = self.t, self.t.n_vertices
+        t, n, room = self.t, self.t.n_vertices, known is not None
+        most = np.where((t.vertex_kind == EXIT) | ~self.seen, 0.0, 1.0)
+        least, fixed = np.zeros(n), np.zeros(n, np.bool_)
+        if known is not None and trap is not None:
+            most[known <= _CLOSE] = 0.0
+            least[t.starts] = np.minimum(0.5 * known, most)[t.starts]
+            least[trap], fixed = 1.0, trap | (most == 0.0)
         lines, rows = np.arange(len(self.call)), np.arange(len(self.owner))
         value = np.concatenate([np.ones(len(lines)), np.full(2 * len(lines), -1.0)])
         ends = np.concatenate([self.call, self.entry, self.back])
         calls = coo_array((value, (np.tile(lines, 3), ends)), shape=(len(lines), n))
         own = coo_array((np.ones(len(rows)), (rows, self.owner)), shape=(len(rows), n))
-        wide = np.concatenate([~trap[self.owner], ~trap[self.call]]).astype(np.float64)[:, None]
+        wide = np.concatenate([~fixed[self.owner], ~fixed[self.call]]).astype(np.float64)[:, None]
         matrix = vstack([own - self.matrix, calls]).tocsr()
-        most = np.where((t.vertex_kind == EXIT) | ~self.seen, 0.0, 1.0)
         goal = np.zeros(n + 1)
         goal[t.starts] = -(1e-6 if room else 1.0)
         goal[n] = -float(room)
@@ -233,7 +242,7 @@ class _Program:
             goal,
             A_ub=hstack([matrix, coo_array(wide * float(room))]).tocsr(),
             b_ub=np.zeros(len(wide)),
-            bounds=[*zip(np.where(trap, 1.0, 0.0), most, strict=True), (0.0, 1.0)],
+            bounds=[*zip(least, most, strict=True), (0.0, 1.0)],
             method="highs",
         )
         if found.x is None or not found.x[t.starts].max() > _CLOSE:
