@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.solving.oracle import random_spec
 from tests.solving.references import stuck
 
 import recurl
@@ -10,7 +11,8 @@ from recurl.errors import CertificateError, NotProperError
 from recurl.grammar import Grammar
 from recurl.grammar.model import model_of
 from recurl.solving.certified.policy_bound import policy_bound
-from recurl.solving.improper import _with_most
+from recurl.solving.improper import _trivial
+from recurl.solving.leaving import may_not_end
 
 
 def walk(stay: float, go: float) -> recurl.RMDP:
@@ -264,12 +266,13 @@ def test_what_a_policy_pays_and_that_none_gains_are_proved_together() -> None:
     model = free_recursion(0, -1)
     found = policy_bound(model, recurl.Question())
     assert found is not None
-    certificate = _with_most(model, found.certificate, (found.earns, 0.0))
+    certificate = _trivial(model, recurl.Question(), (found.earns, 0.0), found.certificate)
     proved = recurl.verify(model, certificate)
     assert (proved.lower, proved.upper) == (found.earns, 0.0)
     assert proved.theorems == ("nonnegative", "policy")
+    wrong = _trivial(model, recurl.Question(), (found.earns, -0.5), found.certificate)
     with pytest.raises(CertificateError, match="not proved"):
-        recurl.verify(model, _with_most(model, found.certificate, (found.earns, -0.5)))
+        recurl.verify(model, wrong)
 
 
 def test_costs_are_infinite_if_no_policy_surely_ends_with_several_exits() -> None:
@@ -286,6 +289,10 @@ def test_costs_are_infinite_if_no_policy_surely_ends_with_several_exits() -> Non
         found = recurl.solve(model, of=of, objective=objective)
         assert found.lower == found.upper == total
         verdict = recurl.verify(model, found.certificate)
+        assert (verdict.lower, verdict.theorems) == (total, ("must go on",))
+        other = may_not_end(model, found.question, total)
+        assert other is not None
+        verdict = recurl.verify(model, other)
         assert (verdict.lower, verdict.theorems) == (total, ("may not end",))
 
 
@@ -299,3 +306,12 @@ def test_the_reason_names_a_choice_that_goes_on_and_no_place_without_one() -> No
     solution = recurl.solve(model)
     assert solution.gap > 1
     assert "for example with 'wait' at A.try. Totals" in solution.reason
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_totals_of_nothing_are_certified(objective: str) -> None:
+    model = random_spec(700352, exits=2, actions=2)  # not proper; no run is ever paid
+    found = recurl.solve(model, objective=objective)
+    assert (found.lower, found.upper) == (0, 0)
+    verdict = recurl.verify(model, found.certificate)
+    assert verdict.theorems == ("nonnegative", "nonpositive")

@@ -42,6 +42,15 @@ def trap_behind_a_call() -> recurl.RMDP:
     return builder.build()
 
 
+def balanced() -> recurl.RMDP:
+    """As many calls as returns on average: visits are 1 to 9 to 10, which leaves no room."""
+    builder = recurl.Builder("balanced").component("A", entries="in", exits="out").box("b", "A")
+    builder.at("in").action("go").to("out", 0.9).to("b", 0.1)
+    builder.at("b.out").action("up").to("out", 0.5).to("b", 0.5)
+    builder.action("again").to("b", 0.9).to("out", 0.1)
+    return builder.build()
+
+
 CASES = [
     (recurl.zoo.gambler(p=0.6), "reward", "max", math.inf),
     (recurl.zoo.gambler(p=0.6), "steps", "min", math.inf),
@@ -58,6 +67,7 @@ CASES = [
     (stop_or_bet(), "steps", "max", math.inf),
     (toss(), "reward", "max", math.inf),
     (trap_behind_a_call(), "reward", "max", math.inf),
+    (balanced(), "steps", "max", math.inf),
 ]
 
 

@@ -6,13 +6,13 @@ import math
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import structs
 
 from recurl.errors import CertificateError, NotProperError
-from recurl.model.certificate import Point
+from recurl.model.certificate import Piece, Point
 from recurl.model.tables import CALL
 from recurl.policy.policy import RANDOM
 from recurl.solving.evaluate import evaluate
@@ -26,7 +26,7 @@ from recurl.solving.termination import termination
 if TYPE_CHECKING:
     from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
-    from recurl.model.tables import Floats
+    from recurl.model.tables import Floats, Tables
     from recurl.solving.properness import Analysis
     from recurl.solving.question import Question
 
@@ -92,7 +92,7 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
         reason=str(error),
         policy=None if found is None else found.policy,
         seconds=time.perf_counter() - began,
-        _certify=None if found is None else partial(_with_most, model, found.certificate, ends),
+        _certify=partial(_trivial, model, question, ends, found and found.certificate),
     )
 
 
@@ -103,23 +103,48 @@ def _is_narrower(found: Solution, ends: tuple[float, float]) -> bool:
     return found.lower > ends[0] or found.upper < ends[1]
 
 
-def _with_most(model: RMDP, own: Certificate, ends: tuple[float, float]) -> Certificate:
-    """The certificate of a policy, and of the bound that rewards which nowhere gain have.
+def _trivial(
+    model: RMDP, question: Question, ends: tuple[float, float], own: Certificate | None
+) -> Certificate:
+    """The certificate of a policy, if there is one, and of bounds that need no search.
 
-    A constant that is at least 0 and at least what exits are worth is a point of every component.
+    If no reward is positive, a constant that is at least 0 and at least what exits are worth is a
+    point of every component; if none is negative, and no exit is worth more than 0, a piece that
+    earns nothing is below all policies.
     """
     t, (lower, upper) = model.tables, (None if math.isinf(x) else x for x in ends)
-    most = upper if own.objective == "max" else lower
-    if most is None:
-        return own
-    points = []
-    for c in range(t.n_components):
-        vertices = range(int(t.component_start[c]), int(t.component_start[c + 1]))
-        boxes = [t.vertex_box[v] for v in vertices if t.vertex_kind[v] == CALL]
-        calls = [[(int(t.box_component[b]), 1.0)] for b in boxes]
-        points.append(Point(c, [abs(most)] * len(vertices), calls))
-    start = [[(t.start_component, 1.0)]] * len(t.start_prob)
-    return structs.replace(own, lower=lower, upper=upper, points=points, start_points=start)
+    least, most = (lower, upper)[:: int(question.sign)]
+    start = [t.start_component] * len(t.start_prob)
+    evidence: dict[str, Any] = {}
+    if most is not None:
+        evidence["points"] = [_constant(t, c, abs(most)) for c in range(t.n_components)]
+        evidence["start_points"] = [[(c, 1.0)] for c in start]
+    if own is not None:
+        return structs.replace(own, lower=lower, upper=upper, **evidence)
+    if least is not None and question.root_values(t).max() <= 0:
+        evidence["pieces"] = [_nothing(t, c) for c in range(t.n_components)]
+        evidence["start_pieces"] = start
+    elif least is not None:
+        raise CertificateError(f"{model.name}: no certificate was found for the lower end")
+    return question.certificate(model, (lower, upper), **evidence)
+
+
+def _called(t: Tables, c: int) -> list[int]:
+    """The components that the call ports of a component call."""
+    own = slice(int(t.component_start[c]), int(t.component_start[c + 1]))
+    ports = t.vertex_box[own][t.vertex_kind[own] == CALL]
+    return list(map(int, t.box_component[ports]))
+
+
+def _constant(t: Tables, c: int, value: float) -> Point:
+    size = int(t.component_start[c + 1] - t.component_start[c])
+    return Point(c, [value] * size, [[(b, 1.0)] for b in _called(t, c)])
+
+
+def _nothing(t: Tables, c: int) -> Piece:
+    size, exits = int(t.component_start[c + 1] - t.component_start[c]), int(t.n_exits[c])
+    weights = [[0.0] * exits] * size if exits > 1 else None
+    return Piece(c, [0] * size, _called(t, c), [0.0] * size, weights)
 
 
 def _infinite(

@@ -9,6 +9,7 @@ docs/explanation/certificates.md.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from recurl.policy import Policy
     from recurl.solving.question import Question
 
-_CLOSE = 1e-9
+_CLOSE, _DENOMINATOR = 1e-9, 100_000
 
 
 def must_go_on(model: RMDP, question: Question) -> Certificate | None:
@@ -188,7 +189,15 @@ def _visits(model: RMDP, actions: Indices, row: Indices, seen: Mask) -> Floats |
             exact = np.where(trap, 1.0, np.ldexp(np.floor(np.ldexp(found, 40)), -40))
             if program.holds(model, exact):
                 return exact
-    return None
+    whole = _whole(f)
+    return whole if whole is not None and program.holds(model, whole) else None
+
+
+def _whole(f: Floats) -> Floats | None:
+    """Nearly a multiple of f in whole numbers, as critical policies leave no room for rounding."""
+    near = [Fraction(x).limit_denominator(_DENOMINATOR) for x in f.tolist()]
+    unit = math.lcm(*(x.denominator for x in near))
+    return np.array([float(x * unit) for x in near]) if unit < 2**50 else None
 
 
 class _Program:

@@ -9,7 +9,7 @@ import heapq
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,11 @@ from recurl.model.tables import CALL, EXIT, Floats, Ints
 from recurl.policy import Policy
 from recurl.solving.hierarchical import general_certificate
 from recurl.solving.outward import float_above, float_below
-from recurl.solving.solution import Solution
+from recurl.solving.path_certificate import path_certificate
+from recurl.solving.solution import Solution, as_proved
 
 if TYPE_CHECKING:
+    from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
     from recurl.solving.question import Question
 
@@ -69,11 +71,18 @@ def solve_deterministic(
         assert found is not None
         exits[entry], total = found[0], total + model.exact.start(entry) * found[1]
     lower, upper = graph.by_vertex(best, root)
+    low, high = (rounded(int(question.sign) * total) for rounded in (float_below, float_above))
+    certify: Callable[[], Certificate] = partial(
+        general_certificate, model, question, epsilon, options
+    )
+    proved = path_certificate(model, question, order, choice, exits) if ends else None
+    if proved is not None:
+        (low, high), certify = as_proved(proved, low, high), lambda: proved
     return Solution(
         model,
         question,
-        float_below(int(question.sign) * total),
-        float_above(int(question.sign) * total),
+        low,
+        high,
         method="longest path",
         reason="deterministic: the best way from the start to an exit",
         policy=_policy(model, choice, exits),
@@ -81,7 +90,7 @@ def solve_deterministic(
         values_upper=upper,
         work={"vertices": t.n_vertices},
         seconds=time.perf_counter() - began,
-        _certify=partial(general_certificate, model, question, epsilon, options),
+        _certify=certify,
     )
 
 
