@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.model.examples import two_exits
 
+import recurl
 from recurl.errors import ModelError
 from recurl.model.assemble import assemble, disassemble
 from recurl.model.builder import start_entries
@@ -193,3 +194,10 @@ def test_paths_lead_to_the_place_in_a_document() -> None:
         assemble(wrong)
     (problem,) = caught.value.problems
     assert problem.path == ("components", "A", "vertices", "in", "go", "to", "nowhere")
+
+
+def test_entries_without_their_component_as_a_start() -> None:
+    builder = recurl.Builder("two").component("A", entries=["one", "other"], exits="x")
+    builder.at("one").action("go").to("x").at("other").action("go").to("x")
+    with pytest.raises(ModelError, match=r"entries are written 'component.entry': 'A.one'"):
+        builder.build({"one": 0.5, "other": 0.5})

@@ -65,17 +65,16 @@ def _start(spec: ModelSpec, rows: ActionColumns, report: Report) -> tuple[int, l
     """The component in which runs start, and the probability of each of its entries."""
     if not spec.components:
         return 0, []
-    names = {name.partition(".")[0] for name in spec.start}
-    if len(names) != 1:
+    names = dict.fromkeys(name.partition(".")[0] for name in spec.start)
+    unknown = [name for name in names if name not in spec.components]
+    for name in unknown:
+        report.add(("start", name), "unknown component", _hint(spec, name, report))
+    if not unknown and len(names) != 1:
         fix = "give entries of exactly one component"
         report.add(("start",), f"names {len(names)} components", fix)
+    if unknown or len(names) != 1:
         return 0, []
-    component = names.pop()
-    if component not in spec.components:
-        known = f"known components: {', '.join(list(spec.components)[:20])}"
-        fix = report.hint(component, spec.components, known)
-        report.add(("start", component), "unknown component", fix)
-        return 0, []
+    (component,) = names
     entries = [f"{component}.{entry}" for entry in spec.components[component].entries]
     for name in spec.start:
         if entries and name not in entries:
@@ -83,6 +82,15 @@ def _start(spec: ModelSpec, rows: ActionColumns, report: Report) -> tuple[int, l
             report.add(("start", name), "unknown entry", fix)
     row = _start_row([spec.start.get(entry, 0) for entry in entries], rows, report)
     return list(spec.components).index(component), row
+
+
+def _hint(spec: ModelSpec, name: str, report: Report) -> str:
+    """The component that is meant, or the full name of an entry."""
+    for component, own in spec.components.items():
+        if name in own.entries:
+            return f"entries are written 'component.entry': '{component}.{name}'"
+    known = f"known components: {', '.join(list(spec.components)[:20])}"
+    return report.hint(name, spec.components, known)
 
 
 def _start_row(given: list[Number], rows: ActionColumns, report: Report) -> list[str]:
