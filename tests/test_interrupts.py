@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from recurl import interrupts
-from recurl.interrupts import aside, check, deferred, farewell, in_threads, requested
+from recurl.interrupts import aside, check, deferred, farewell, in_threads, requested, whole
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +68,36 @@ def test_a_check_raises_it_before_the_end() -> None:
 
 def test_a_second_one_is_not_put_off() -> None:
     is_interrupted(press, press, fail)
+
+
+def test_a_second_one_waits_for_the_end_of_what_belongs_together() -> None:
+    done: list[int] = []
+
+    def change() -> None:
+        with whole():
+            press()
+            with whole():
+                press()
+            done.append(1)
+
+    is_interrupted(change, fail)
+    assert done == [1]
+    assert not requested()
+
+
+def test_a_first_one_waits_on_after_what_belongs_together() -> None:
+    done: list[int] = []
+
+    @whole()
+    def change() -> None:
+        press()
+        done.append(1)
+
+    is_interrupted(change, lambda: done.append(2))
+    assert done == [1, 2]
+    with pytest.raises(KeyboardInterrupt):  # where nothing else puts it off
+        change()
+    assert done == [1, 2, 1]
 
 
 def test_one_that_comes_at_the_end_of_the_block_leaves_nothing_behind(

@@ -2,6 +2,7 @@
 
 In Python an interrupt is a `KeyboardInterrupt`, raised between two instructions. Work that must not
 be left half done runs in a `deferred` block: there the interrupt waits until the work asks for it.
+A second Ctrl-C does not wait, except for the end of a `whole` block, which is short.
 
 The command ``recurl`` calls `watch_command` before it imports anything large. From then on a thread
 hears the signal, also while the main thread imports, compiles or runs compiled code. It ends the
@@ -17,7 +18,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -41,7 +42,9 @@ class _State:
     """The one interrupt of this process: whether it came, and what is said about it."""
 
     pending = False
+    again = False
     blocks = 0
+    shields = 0
     said = False
 
     def __init__(self) -> None:
@@ -71,7 +74,7 @@ def deferred() -> Iterator[None]:
         return
     ours = not _state.blocks and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
-        _state.pending = False
+        _state.pending = _state.again = False
         signal.signal(signal.SIGINT, _put_off)
     _state.blocks += 1
     try:
@@ -81,19 +84,46 @@ def deferred() -> Iterator[None]:
         _state.blocks -= 1
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            _state.pending = False
+            _state.pending = _state.again = False
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """Put every Ctrl-C off to the end of the block, a second one as well.
+
+    For short changes that belong together, such as an entry in two tables. In a `deferred` block a
+    first Ctrl-C waits on after it, and only a second one is raised at its end.
+
+    Example:
+        >>> with whole():
+        ...     pass
+    """
+    if not _in_main_thread():
+        yield
+        return
+    with nullcontext() if _state.blocks else deferred():
+        _state.shields += 1
+        try:
+            yield
+        finally:
+            _state.shields -= 1
+        if _state.again and not _state.shields:
+            _state.again = False
+            raise KeyboardInterrupt
 
 
 def _put_off(number: int, frame: FrameType | None) -> None:
     if _state.pending and not _is_entering_or_leaving(frame):
-        raise KeyboardInterrupt
+        if not _state.shields:
+            raise KeyboardInterrupt
+        _state.again = True
     _state.pending = True
 
 
 def _is_entering_or_leaving(frame: FrameType | None) -> bool:
-    """Whether `deferred` itself runs: while its block runs, it waits and is not on the stack."""
-    own = (__name__, deferred.__name__)
-    while frame is not None and (frame.f_globals.get("__name__"), frame.f_code.co_name) != own:
+    """Whether a block is entered or left: while it runs, its function is not on the stack."""
+    own = [(__name__, block.__name__) for block in (deferred, whole)]
+    while frame is not None and (frame.f_globals.get("__name__"), frame.f_code.co_name) not in own:
         frame = frame.f_back
     return frame is not None
 

@@ -8,6 +8,7 @@ import pytest
 from gymnasium import spaces
 
 import recurl
+from recurl.env.protocol import finite_observation
 from recurl.errors import ProtocolError
 
 MISSING = object()
@@ -119,3 +120,10 @@ def test_play_goes_on_until_a_call_has_returned() -> None:
 def test_observations_that_are_nan_are_found() -> None:
     with pytest.raises(ProtocolError, match="step 1: the observation must be finite"):
         recurl.check_recursive_env(Slow(np.nan))
+
+
+@pytest.mark.parametrize("inside", [lambda x: x, lambda x: {"a": x}, lambda x: (0, [x])])
+def test_numbers_that_are_not_finite_are_found_in_parts_of_an_observation(inside: Any) -> None:
+    finite_observation(inside(np.zeros(2)))
+    with pytest.raises(ProtocolError, match="must be finite"):
+        finite_observation(inside(np.array([0.0, np.inf])))

@@ -14,6 +14,7 @@ BREACHES: list[tuple[dict[str, Any], str]] = [
     ({"reward": np.nan}, r"the reward must be finite, not nan"),
     ({"reward": np.inf}, r"the reward must be finite, not inf"),
     ({"reward": "much"}, r"the reward must be a number, not 'much'"),
+    ({"reward": "1"}, r"the reward must be a number, not '1'"),
     ({"exit": 1}, r"info\['exit'\] must be an index 0, the only one announced, not 1"),
     ({"exit": 5}, r"info\['exit'\] must .* not 5"),
     ({"exit": 63}, r"info\['exit'\] must .* not 63"),
@@ -27,6 +28,10 @@ BREACHES: list[tuple[dict[str, Any], str]] = [
     ({"event": "cal"}, r"info\['event'\] must be one of .*'return'\), not 'cal'"),
     ({"after": 1.0}, r"exit 0 was announced as .* but the observation is "),
     ({"after": np.nan}, r"the observation must be finite"),
+    ({"seen": None}, r"the observation is not in the .* space: None is not of Box"),
+    ({"seen": "there"}, r"the observation is not in the .* space: 'there' is not of Box"),
+    ({"exits": ("there",)}, r"the observation is not in the .* space: 'there' is not of Box"),
+    ({"last": "return"}, r"a run ends with the event None, but info\['event'\] is 'return'"),
 ]
 """What is changed, and what must be said of it."""
 
@@ -63,8 +68,10 @@ class Breach(gym.Env[Any, Any]):
         if self.place % 2:
             seen, info = self.show(0.5), {"event": "call", "exits": (self.show(-1),)}
         else:
-            seen = self.show(broken.get("after", -1))
+            seen = broken.get("seen", self.show(broken.get("after", -1)))
             info = {"event": "return", "exit": 0}
         info |= {key: value for key, value in broken.items() if key in (*info, "event")}
         info = {key: value for key, value in info.items() if value is not MISSING}
-        return seen, reward, self.place == 11, False, {"event": None} if self.place == 11 else info
+        if self.place == 11:
+            return self.show(0.5), reward, True, False, {"event": broken.get("last")}
+        return seen, reward, False, False, info

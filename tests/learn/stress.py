@@ -4,7 +4,11 @@ The tests interrupt each learner a few times. Many times:
 
     python -m tests.learn.stress interrupt --times 200
     python -m tests.learn.stress interrupt --times 200 --presses 2
+    python -m tests.learn.stress anywhere --times 200
     python -m tests.learn.stress kill --times 50
+
+`anywhere` presses Ctrl-C twice at bytecodes of the learners' own code, drawn at random from all
+that run in a call of ``learn``: so moments that take no time are met as often as others.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import gymnasium as gym
@@ -46,6 +51,7 @@ KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "DeepRecursiveQLearning": (recurl.DeepRecursiveQLearning, SMALL),
     "DQN": (recurl.DQN, SMALL),
     "parallel": (recurl.DeepRecursiveQLearning, PARALLEL),
+    "ModelBasedRecursiveLearning": (recurl.ModelBasedRecursiveLearning, SETTINGS),
 }
 LOOPS: dict[str, Callable[[], Any]] = {
     "model": recurl.zoo.cloud,
@@ -139,6 +145,65 @@ def same(one: Learner, other: Learner) -> None:
         np.testing.assert_array_equal(array, theirs[name], err_msg=name)
 
 
+class Bytecodes:
+    """Counts the bytecodes of the learners' own code, and presses Ctrl-C twice at one of them.
+
+    Args:
+        at: Number of the bytecode, counted from 1; 0 for none.
+    """
+
+    def __init__(self, at: int = 0) -> None:
+        self.at, self.count = at, 0
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> Any:
+        """Follow a function if it is the learners' own."""
+        if not frame.f_globals.get("__name__", "").startswith("recurl.learn."):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._count
+
+    def _count(self, frame: FrameType, event: str, argument: object) -> Any:
+        self.count += event == "opcode"
+        if event == "opcode" and self.count == self.at:
+            sys.settrace(None)
+            press: Any = signal.getsignal(signal.SIGINT)
+            press(signal.SIGINT, frame)
+            press(signal.SIGINT, frame)
+        return self._count
+
+    def watch(self, learner: Learner, steps: int) -> int:
+        """Learn, until Ctrl-C or to the end; returns the number of bytecodes."""
+        sys.settrace(self)
+        try:
+            learner.learn(steps)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        return self.count
+
+
+def anywhere(kind: str, loop: str, times: int, seed: int, steps: int = 30) -> int:
+    """Interrupt first calls of ``learn`` at random bytecodes, and compare them with a whole run.
+
+    Returns:
+        Bytecodes of such a call.
+    """
+    draw, end = random.Random(seed), 10 * steps
+    last = Bytecodes().watch(make(kind, loop).learn(1), steps)
+    whole = make(kind, loop).learn(end)
+    with tempfile.TemporaryDirectory() as folder:
+        for at in draw.choices(range(1, last + 1), k=times):
+            learner = make(kind, loop)
+            Bytecodes(at).watch(learner, steps)
+            check(learner, loop, Path(folder) / "run")
+            learner.learn(end - learner.steps)
+            check(learner, loop, Path(folder) / "run")
+            if loop == "model":
+                same(learner, whole)
+    return last
+
+
 def kill(kind: str, loop: str, times: int, seed: int) -> int:
     """Kill a run that saves itself at random moments; every file it leaves can be loaded.
 
@@ -177,7 +242,7 @@ def run(kind: str, loop: str, path: Path) -> None:
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["interrupt", "kill", "run"])
+    parser.add_argument("what", choices=["interrupt", "anywhere", "kill", "run"])
     parser.add_argument("rest", nargs="*")
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
@@ -188,12 +253,17 @@ def main() -> None:
     if given.what == "run":
         run(given.rest[0], given.rest[1], Path(given.rest[2]))
         return
-    work = partial(interrupt, presses=given.presses) if given.what == "interrupt" else kill
+    works: dict[str, Callable[[str, str, int, int], int]] = {
+        "interrupt": partial(interrupt, presses=given.presses),
+        "anywhere": anywhere,
+        "kill": kill,
+    }
+    unit = "bytecodes" if given.what == "anywhere" else "steps"
     for kind in given.kinds:
         for loop in given.loops:
-            steps = work(kind, loop, given.times, given.seed)
+            count = works[given.what](kind, loop, given.times, given.seed)
             print(
-                f"{given.what} {kind} on {loop}: {given.times} times, {steps:,} steps, no loss",
+                f"{given.what} {kind} on {loop}: {given.times} times, {count:,} {unit}, no loss",
                 flush=True,
             )
 

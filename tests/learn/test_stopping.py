@@ -88,6 +88,28 @@ def test_interrupts_at_random_moments_lose_nothing(kind: str, loop: str) -> None
     stress.interrupt(kind, loop, times=3, seed=1)
 
 
+@pytest.mark.parametrize(
+    ("kind", "loop", "times"),
+    [
+        ("RecursiveQLearning", "model", 20),
+        ("RecursiveQLearning", "environment", 60),
+        ("ModelBasedRecursiveLearning", "model", 5),
+        ("ModelBasedRecursiveLearning", "environment", 5),
+        ("DeepRecursiveQLearning", "environment", 5),
+    ],
+)
+def test_a_second_ctrl_c_at_any_bytecode_loses_nothing(kind: str, loop: str, times: int) -> None:
+    stress.anywhere(kind, loop, times, seed=1)
+
+
+@pytest.mark.parametrize("loop", stress.LOOPS)
+@pytest.mark.parametrize("kind", stress.KINDS)
+def test_a_learner_that_has_not_begun_is_saved_and_loaded(
+    kind: str, loop: str, tmp_path: Path
+) -> None:
+    stress.check(stress.make(kind, loop), loop, tmp_path / "run")
+
+
 class Failing(gym.Wrapper[Any, Any, Any, Any]):
     """An environment whose 50th step fails after it was taken; notes what is called after that."""
 

@@ -102,32 +102,60 @@ def finite_reward(reward: Any) -> float:
     try:
         value = float(reward)
     except (TypeError, ValueError):
-        raise ProtocolError(f"the reward must be a number, not {reward!r}") from None
+        value = None
+    if value is None or isinstance(reward, str | bytes):
+        raise ProtocolError(f"the reward must be a number, not {reward!r}")
     if not math.isfinite(value):
         raise ProtocolError(f"the reward must be finite, not {value}")
     return value
 
 
 def finite_observation(observation: Any) -> None:
-    """Refuse an array of numbers that are not all finite.
+    """Refuse an observation whose numbers are not all finite.
 
     Raises:
         ProtocolError: Some are not.
     """
-    floats = isinstance(observation, np.ndarray) and observation.dtype.kind == "f"
-    if floats and not np.isfinite(observation).all():
+    if not _is_finite(observation):
         raise ProtocolError(f"the observation must be finite, not {observation!r}")
 
 
-def known_event(info: dict[str, Any]) -> str | None:
+def _is_finite(observation: Any) -> bool:
+    """Whether all numbers are finite: of an array, or of a dictionary or tuple of arrays."""
+    if isinstance(observation, dict):
+        return all(map(_is_finite, observation.values()))
+    if isinstance(observation, tuple | list):
+        return all(map(_is_finite, observation))
+    floats = isinstance(observation, np.ndarray) and observation.dtype.kind == "f"
+    return not floats or bool(np.isfinite(observation).all())
+
+
+NOT_OBSERVATIONS = (TypeError, ValueError, KeyError, IndexError, AttributeError)
+"""Errors that reading something as an observation raises if it is not one."""
+
+
+def not_in_space(observation: Any, space: spaces.Space[Any]) -> ProtocolError:
+    """The error that an observation is not of the kind that its space describes."""
+    return ProtocolError(
+        f"the observation is not in the observation space: {observation!r} is not of {space}"
+    )
+
+
+def known_event(info: dict[str, Any], terminated: bool = False) -> str | None:
     """The event of a step.
 
+    Args:
+        info: The ``info`` of the step.
+        terminated: Whether the step ended the run; pending calls end with it.
+
     Raises:
-        ProtocolError: The event is unknown.
+        ProtocolError: The event is unknown, or the run ends with a call or a return.
     """
     event: str | None = info.get("event")
     if event not in EVENTS:
         raise ProtocolError(f"info['event'] must be one of {EVENTS}, not {event!r}")
+    if terminated and event is not None:
+        raise ProtocolError(f"a run ends with the event None, but info['event'] is {event!r}")
     return event
 
 
@@ -267,16 +295,15 @@ class _Check:
 
     def _check_observation(self, observation: Any) -> None:
         finite_observation(observation)
-        inside = observation in self.env.observation_space
-        self._demand(inside, f"the observation is not in the observation space: {observation!r}")
+        if observation not in self.env.observation_space:
+            raise not_in_space(observation, self.env.observation_space)
 
     def _check_event(self, observation: Any, info: dict[str, Any], terminated: bool) -> None:
         self._demand("event" in info, "info has no 'event': give 'call', 'return' or None")
-        event = known_event(info)
+        event = known_event(info, terminated)
         for key, wanted in (("exits", "call"), ("exit", "return")):
             alien = key in info and event != wanted
             self._demand(not alien, f"info[{key!r}] comes with a {wanted}, not with {event!r}")
-        self._demand(not terminated or event is None, "a run ends with the event None")
         if event == "call":
             self._check_call(announced_exits(info, self._view))
         elif event == "return":

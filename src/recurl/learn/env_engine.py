@@ -133,6 +133,8 @@ class EnvEngine(StoreEngine):
             if "counterfactuals" in info:
                 self._learn_counterfactuals(info["counterfactuals"])
             if terminated:
+                if not self.flat:
+                    known_event(info, terminated=True)
                 self._act(0, EXITS, -1, reward)
                 self._finish(cut=False)
                 continue
@@ -167,7 +169,7 @@ class EnvEngine(StoreEngine):
             looks = self._shown(looks)
         vertex = self.numbering.visit(looks[0], other.info.get("action_mask"))
         landing = self.numbering.vertex(looks[1])
-        event = None if self.flat else known_event(other.next_info)
+        event = None if self.flat else known_event(other.next_info, other.terminated)
         move, which = STEP, 0
         if other.terminated:
             move, which = EXITS, -1

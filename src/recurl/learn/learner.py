@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from recurl.errors import CheckpointError
-from recurl.interrupts import deferred, requested
+from recurl.interrupts import deferred, requested, whole
 from recurl.learn.callbacks import Callbacks, as_list
 from recurl.learn.checkpoint import checkpoint_bytes, expect, read_checkpoint, restoring
 from recurl.learn.curve import Curve, Score
@@ -210,6 +210,7 @@ class Learner(ABC):
             run.save()
         return self
 
+    @whole()
     def set_budget(self, steps: float) -> None:
         """Settle schedules that are fractions of a budget; those that are settled stay.
 
@@ -453,9 +454,10 @@ class _Run:
     def _test(self) -> None:
         learner = self._learner
         score = learner.test()
-        learner.curve.add(score)
-        learner.engine.begin_tally()
-        learner.keep_best(score)
+        with whole():
+            learner.curve.add(score)
+            learner.engine.begin_tally()
+            learner.keep_best(score)
         self._tell(callback.on_test(learner, score) for callback in self._callbacks)
 
     def save(self) -> None:

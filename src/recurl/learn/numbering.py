@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from recurl.env.protocol import finite_observation
+from recurl.env.protocol import NOT_OBSERVATIONS, finite_observation, not_in_space
 from recurl.errors import ProtocolError
+from recurl.interrupts import whole
 from recurl.learn import store_kernel as k
 from recurl.learn.store import ContextStore
 
@@ -67,7 +68,7 @@ class Numbering:
         *,
         inherit: bool,
     ) -> None:
-        self.spaces = f"{observations}, {actions}"
+        self.spaces, self._observations = f"{observations}, {actions}", observations
         self.first_number, self.width = int(actions.start), int(actions.n)
         self.key = key_function(observations)
         self.vertices: dict[Hashable, int] = {}
@@ -80,13 +81,17 @@ class Numbering:
 
     def vertex(self, observation: Any) -> int:
         """Number of an observation, new if it was never met."""
-        key = self.key(observation)
+        try:
+            key = self.key(observation)
+        except NOT_OBSERVATIONS:
+            raise not_in_space(observation, self._observations) from None
         number = self.vertices.get(key)
         if number is None:
             finite_observation(observation)
             number = self._add_vertex(key)
         return number
 
+    @whole()
     def _add_vertex(self, key: Hashable) -> int:
         number = self.vertices[key] = len(self.actions)
         self.actions.append([])
@@ -101,15 +106,19 @@ class Numbering:
 
     def visit(self, observation: Any, mask: np.ndarray | None) -> int:
         """Number of an observation that the run stands at, its actions noted."""
-        number = self.vertices.get(self.key(observation))
         text = None if mask is None else mask.tobytes()
+        try:
+            number = self.vertices.get(self.key(observation))
+        except NOT_OBSERVATIONS:
+            number = None
         if number is not None and self.masks[number] == text:
             return number
         number = self.vertex(observation)
         if self.actions[number]:
             raise ProtocolError(f"the action mask of observation {observation!r} has changed")
-        self._note_actions(number, mask)
-        self.masks[number] = text
+        with whole():
+            self._note_actions(number, mask)
+            self.masks[number] = text
         return number
 
     def _note_actions(self, number: int, mask: np.ndarray | None) -> None:
@@ -125,12 +134,16 @@ class Numbering:
 
     def box(self, exits: Sequence[Any]) -> int:
         """Number of a box, identified by the observations after its exits."""
-        key = tuple(map(self.key, exits))
+        try:
+            key = tuple(map(self.key, exits))
+        except NOT_OBSERVATIONS:
+            key = ()
         number = self.boxes.get(key)
         if number is None:
             number = self._add_box(key, [self.vertex(observation) for observation in exits])
         return number
 
+    @whole()
     def _add_box(self, key: Hashable, vertices: list[int]) -> int:
         store, number = self._store, len(self.boxes)
         begin = sum(map(len, self.box_vertices[-1:]))

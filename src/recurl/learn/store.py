@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.errors import LimitError
+from recurl.interrupts import whole
 from recurl.learn import store_kernel as k
 from recurl.learn.checkpoint import expect
 from recurl.learn.rule_kernel import context_of
@@ -181,6 +182,7 @@ class ContextStore:
         self.arrays["vector"][: len(exit_values)] = exit_values
         return int(context_of(self.header, kind, make))
 
+    @whole()
     def set_rates(self, settings: Settings) -> None:
         """Take over the step size and the exploration rate."""
         rates = _rates(settings)
@@ -199,6 +201,7 @@ class ContextStore:
         ):
             self.grow()
 
+    @whole()
     def grow(self) -> None:
         """Lengthen the stack if it is full; else double the store, or add what memory allows.
 
@@ -224,6 +227,7 @@ class ContextStore:
             )
         self.lengthen("frames", levels)
 
+    @whole()
     def lengthen(self, name: str, length: int) -> None:
         """Give an array a length, with zeros at its end."""
         self.arrays[name] = _longer(self.arrays[name], length)
@@ -249,6 +253,7 @@ class ContextStore:
         self._refresh()
         self._rehash()
 
+    @whole()
     def widen(self, exits: int) -> None:
         """Make room for boxes with more exits, in an environment."""
         a, old = self.arrays, len(self.arrays["vector"])
@@ -376,6 +381,7 @@ class ContextStore:
             a["log"][name][:count] = column
         a["log"]["reward"][:count] = rewards
 
+    @whole()
     def fill(
         self,
         kind: Ints,

@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from recurl.learn.deep.engine import as_arrays, check_loss, from_arrays
+from recurl.errors import LimitError
+from recurl.learn.deep.engine import as_arrays, check_finite, from_arrays
 from recurl.learn.deep.settings import DeepSettings
 
 TREE = {"key": jnp.arange(2), "layers": ((jnp.ones((2, 3)), jnp.int32(4)),)}
@@ -41,4 +42,11 @@ def test_a_missing_array_is_refused() -> None:
 
 
 def test_a_finite_loss_is_no_reason_to_complain() -> None:
-    check_loss(3.0, 7, 5, DeepSettings())
+    check_finite(3.0, np.zeros(2), 7, 5, DeepSettings())
+
+
+def test_the_number_that_is_not_finite_is_named() -> None:
+    with pytest.raises(LimitError, match=r"the loss is nan at step 7.*up to step 5 is kept"):
+        check_finite(np.nan, np.zeros(2), 7, 5, DeepSettings())
+    with pytest.raises(LimitError, match="an exit value is inf at step 7"):
+        check_finite(3.0, np.array([0.0, np.inf]), 7, 5, DeepSettings())

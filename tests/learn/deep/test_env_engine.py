@@ -206,6 +206,24 @@ def test_a_breach_stops_the_run_and_leaves_what_was_learned(
     assert learner.steps == 50
 
 
+@pytest.mark.parametrize("reward", [1e39, -1e300])
+def test_a_reward_beyond_single_precision_is_named(reward: float) -> None:
+    learner = DeepRecursiveQLearning(Breach(STEPS_BEFORE, reward=reward), **TINY)
+    with pytest.raises(ProtocolError, match=r"step 31: the reward must be at most 3.4e\+38"):
+        learner.learn(40)
+    assert learner.steps == STEPS_BEFORE
+
+
+def test_an_exit_value_that_is_not_finite_is_named() -> None:
+    def apply(settings: Any, weights: Any, observations: Any, values: Any) -> Any:
+        return 3e38 * (weights + observations[:, :1] ** 2 + values.sum(-1, keepdims=True))
+
+    recurl.register_network("huge", lambda settings, shape, key: jnp.ones(shape.actions), apply)
+    learner = DeepRecursiveQLearning(Breach(), **{**TINY, "network": "huge", "warm_up": 100})
+    with pytest.raises(LimitError, match="an exit value is inf at step 1:"):
+        learner.learn(10)
+
+
 @pytest.mark.parametrize("many", [False, True])
 def test_it_learns_behind_observation_wrappers_what_it_learns_without(many: bool) -> None:
     def wrapped() -> gym.Env[Any, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
+from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach
 
 import recurl
 from recurl import ModelBasedRecursiveLearning
@@ -148,3 +151,14 @@ def test_what_is_wrong_is_said():
         learner(recurl.zoo.cloud(), prior=-1.0)
     with pytest.raises(ProtocolError, match="Discrete"):
         ModelBasedRecursiveLearning("Pendulum-v1")
+
+
+@pytest.mark.parametrize(("changes", "message"), BREACHES)
+def test_a_breach_stops_the_run_and_leaves_what_was_learned(changes, message):
+    env = Breach(STEPS_BEFORE, **changes)
+    found = ModelBasedRecursiveLearning(env).learn(STEPS_BEFORE)
+    with pytest.raises(ProtocolError, match=f"step 3[123]: (with a (call|return), )?{message}"):
+        found.learn(3)
+    assert found.steps == sum(found.engine.counts.tried) == env.step_number - 1
+    env.at = math.inf
+    assert found.learn(50 - found.steps).steps == 50

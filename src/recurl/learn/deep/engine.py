@@ -74,11 +74,15 @@ class DeepEngine:
         return from_arrays(like, arrays)
 
 
-def check_loss(loss: float, step: int, good: int, settings: DeepSettings) -> None:
-    """Complain of a loss that is not finite."""
-    if not math.isfinite(loss):
+def check_finite(
+    loss: float, exit_values: Any, step: int, good: int, settings: DeepSettings
+) -> None:
+    """Complain of a loss, or else of exit values, that are not finite."""
+    bad = [x for x in (loss, *np.ravel(exit_values).tolist()) if not math.isfinite(x)]
+    if bad:
+        cause = "an exit value" if math.isfinite(loss) else "the loss"
         raise LimitError(
-            f"the loss is {loss} at step {step}: lower learning_rate (now "
+            f"{cause} is {bad[0]} at step {step}: lower learning_rate (now "
             f"{settings.learning_rate}), or give reward_scale and value_scale if rewards are "
             f"large. What was learned up to step {good} is kept"
         )

@@ -20,15 +20,16 @@ from recurl.env.observation import View as ExitsView
 from recurl.env.observation import exits_view
 from recurl.env.protocol import (
     NO_CALL,
+    NOT_OBSERVATIONS,
     SILENT,
     Counterfactual,
     announced_exits,
     exit_taken,
     finite_observation,
-    finite_reward,
     known_event,
     most_counterfactuals,
     not_announced,
+    not_in_space,
 )
 from recurl.errors import ProtocolError
 from recurl.learn.deep.encoding import known_exits, observation_encoder
@@ -37,9 +38,9 @@ from recurl.learn.deep.engine import (
     Vector,
     as_arrays,
     check_actions,
-    check_loss,
+    check_finite,
 )
-from recurl.learn.deep.lanes import Look, Moment, lanes_of
+from recurl.learn.deep.lanes import Look, Moment, lanes_of, single_reward
 from recurl.learn.deep.loop import (
     DeepAgent,
     Kept,
@@ -284,10 +285,10 @@ class DeepEnvEngine(DeepEngine):
             if isinstance(error, ProtocolError):
                 raise ProtocolError(f"step {self.steps}: {error}") from None
             raise
-        loss, step = float(health(self.agent.learned)), self.steps
-        if not math.isfinite(loss):
+        loss, values, step = float(health(self.agent.learned)), self._values, self.steps
+        if not (math.isfinite(loss) and np.isfinite(values).all()):
             self._take_over(good)
-        check_loss(loss, step, self.steps, self.settings)
+        check_finite(loss, values, step, self.steps, self.settings)
         if self._silent:
             self._silent = False
             warnings.warn(SILENT, stacklevel=2)
@@ -297,7 +298,7 @@ class DeepEnvEngine(DeepEngine):
             self._begin()
         while self.steps < end:
             self._step()
-            if not math.isfinite(self.loss):
+            if not (math.isfinite(self.loss) and np.isfinite(self._values).all()):
                 break
 
     def _take_over(self, agent: DeepAgent) -> None:
@@ -378,7 +379,7 @@ class DeepEnvEngine(DeepEngine):
     def _note_move(self, lane: int, moment: Moment) -> None:
         s, stack = self._seen, self._stacks[lane]
         assert s is not None
-        event = None if self.flat else known_event(moment.info)
+        event = None if self.flat else known_event(moment.info, moment.terminated)
         s.move[lane] = EXITS if moment.terminated else STEP
         if event == "call":
             s.move[lane] = CALLS
@@ -416,12 +417,12 @@ class DeepEnvEngine(DeepEngine):
         self._mask(s.here[row], other.info)
         s.mask[row] = self._mask(s.there[row], other.next_info)
         s.action[row] = int(other.action) - self._first_number
-        s.reward[row], s.real[row] = finite_reward(other.reward), True
+        s.reward[row], s.real[row] = single_reward(other.reward), True
         s.move[row] = EXITS if other.terminated else STEP
         if self.flat:
             return
         s.values[row] = values
-        event = known_event(other.next_info)
+        event = known_event(other.next_info, other.terminated)
         if event == "call":
             exits = announced_exits(other.next_info, self.view)
             s.move[row], (s.ports[row], s.ports_mask[row]) = CALLS, self._ports(exits)
@@ -431,7 +432,12 @@ class DeepEnvEngine(DeepEngine):
 
     def _row(self, observation: Any) -> np.ndarray:
         """An observation as the network sees it."""
-        row = self._encode(observation)
+        try:
+            row = self._encode(observation)
+        except NOT_OBSERVATIONS:
+            raise not_in_space(observation, self.observation_space) from None
+        if len(row) != self.shape.features:
+            raise not_in_space(observation, self.observation_space)
         finite_observation(row)
         return row
 

@@ -37,6 +37,25 @@ class Moment(NamedTuple):
     real: bool = True
 
 
+_MOST = float(np.finfo(np.float32).max)
+
+
+def single_reward(reward: Any) -> float:
+    """The reward of a step, which a network takes in single precision.
+
+    Raises:
+        ProtocolError: It is not a finite number of single precision.
+
+    Example:
+        >>> single_reward(-1)
+        -1.0
+    """
+    value = finite_reward(reward)
+    if abs(value) > _MOST:
+        raise ProtocolError(f"the reward must be at most {_MOST:.2g} for a network, not {value!r}")
+    return value
+
+
 class Lanes(Protocol):
     """Environments side by side."""
 
@@ -80,7 +99,7 @@ class OneLane:
         self._length += 1
         truncated = not terminated and (truncated or self._length == self._limit)
         fresh = self.reset(None)[0] if terminated or truncated else None
-        return [Moment(observation, info, finite_reward(reward), terminated, truncated, fresh)]
+        return [Moment(observation, info, single_reward(reward), terminated, truncated, fresh)]
 
 
 class ManyLanes:
@@ -105,7 +124,7 @@ class ManyLanes:
         """Take a step in every lane."""
         observations, rewards, terminated, truncated, info = self.env.step(actions)
         before, self._ended = self._ended, terminated | truncated
-        gains = [finite_reward(reward) for reward in rewards]
+        gains = [single_reward(reward) for reward in rewards]
         return [
             self._moment(seen, _of_lane(info, i), gains[i], terminated[i], truncated[i],
                          waits=bool(before[i]))

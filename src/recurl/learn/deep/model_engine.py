@@ -18,7 +18,7 @@ from recurl.learn.deep.engine import (
     Vector,
     as_arrays,
     check_actions,
-    check_loss,
+    check_finite,
 )
 from recurl.learn.deep.loop import (
     DeepAgent,
@@ -155,7 +155,7 @@ class DeepModelEngine(DeepEngine):
         # The first time compiles: an interrupt need not wait for that.
         run, tested, loss = work() if self._compiled else compiled_aside(work)
         self._compiled = True
-        check_loss(loss, int(run.agent.step), self.steps, self.settings)
+        check_finite(loss, (), int(run.agent.step), self.steps, self.settings)
         s, self.run = self.settings, run
         due = s.evaluate_every and self.steps % s.evaluate_every == 0
         about = (s.evaluate_episodes, s.evaluate_limit, 1 + self.steps)

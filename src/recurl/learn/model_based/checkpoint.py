@@ -145,7 +145,7 @@ def _restored_contexts(counts: OutcomeCounts, arrays: dict[str, np.ndarray]) -> 
     worth = expect(arrays, "context_worth", np.float64, -np.inf, np.inf)
     if int(width.sum()) != len(worth) or len(width) != len(states):
         raise ValueError("contexts and their exits do not fit")
-    parts = np.split(worth, np.cumsum(width)[:-1])
+    parts = np.split(worth, np.cumsum(width)[:-1])[: len(width)]
     visited = expect(arrays, "context_visited", np.int64, 0, 1).astype(bool).tolist()
     made = [
         Context(state, own.tolist(), visited=flag)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from recurl.env.protocol import finite_observation
+from recurl.env.protocol import NOT_OBSERVATIONS, finite_observation, not_in_space
 from recurl.errors import ProtocolError
 from recurl.learn.numbering import key_function
 
@@ -55,7 +55,7 @@ class OutcomeCounts:
     """
 
     def __init__(self, observations: spaces.Space[Any], actions: spaces.Discrete) -> None:
-        self.spaces = f"{observations}, {actions}"
+        self.spaces, self._observations = f"{observations}, {actions}", observations
         self.first_number, self.width = int(actions.start), int(actions.n)
         self.key = key_function(observations)
         self.states: dict[Hashable, int] = {}
@@ -80,7 +80,10 @@ class OutcomeCounts:
 
     def state(self, observation: Any) -> int:
         """Number of an observation, new if it was never met."""
-        key = self.key(observation)
+        try:
+            key = self.key(observation)
+        except NOT_OBSERVATIONS:
+            raise not_in_space(observation, self._observations) from None
         number = self.states.get(key)
         if number is None:
             finite_observation(observation)

@@ -22,6 +22,7 @@ from recurl.env.protocol import (
     not_announced,
 )
 from recurl.errors import ProtocolError
+from recurl.interrupts import whole
 from recurl.learn.greedy_episodes import another, play
 from recurl.learn.model_based.contexts import Beliefs, Context
 from recurl.learn.model_based.counts import CALL, END, EXIT, LEAVE, STEP, OutcomeCounts
@@ -114,6 +115,8 @@ class ModelBasedEngine:
         self.tally = 0, 0.0
         self._state: int | None = None
         self._stack: list[tuple[int, Context]] = []
+        # What the latest call through each box announced.
+        self._announced: dict[int, Sequence[Any]] = {}
         self._context = Context(0, [])
         self._length, self._return = 0, 0.0
         self._kept: tuple[int, Planner] | None = None
@@ -142,76 +145,113 @@ class ModelBasedEngine:
         Raises:
             ProtocolError: The environment does not keep the recursive protocol.
         """
+        step = self._step if self.model is None else whole()(self._step)
         try:
             for _ in range(steps):
-                self._step()
+                step()
         except BaseException as error:
-            # Where the environment stands is not known: the next step begins an episode.
-            self._state = None
+            # A run in a model is stopped between steps. Where an environment stands is not known:
+            # the next step begins an episode.
+            if self.model is None or not isinstance(error, KeyboardInterrupt):
+                self._state = None
             if isinstance(error, ProtocolError):
                 raise ProtocolError(f"step {self.steps}: {error}") from None
             raise
 
     def _step(self) -> None:
-        """Act as it seems best, count what happens, and correct what the state is worth."""
+        """Act as it seems best, and learn from what happens."""
         if self._state is None:
-            self._begin()
+            self._begin(*self.env.reset(seed=None if self._has_begun else self.settings.seed))
+        pair = self._choose()
+        self._learn(pair, *self.env.step(self.counts.pair_action[pair]))
+
+    @property
+    def _has_begun(self) -> bool:
+        return self.steps > 0 or self.episodes > 0
+
+    @whole()
+    def _begin(self, observation: Any, info: dict[str, Any]) -> None:
+        if not self._has_begun and "event" not in info:
+            warnings.warn(SILENT, stacklevel=2)
+        state = self.counts.visit(observation, info.get("action_mask"))
+        self.counts.begin(state)
+        if not self.planner.contexts:
+            self.planner.begin(state)
+        self._stack.clear()
+        self._enter(self.planner.root)
+        self._state, self._length, self._return = state, 0, 0.0
+
+    def _enter(self, context: Context) -> None:
+        self._context, context.visited = context, True
+
+    @whole()
+    def _choose(self) -> int:
+        """The pair to try, and a correction of what the state is worth; a plan if it is time."""
         if self.steps >= self.next_plan:
             self._plan()
-        counts, context, state = self.counts, self._context, self._state
+        context, state = self._context, self._state
         assert state is not None
-        pair, context.values[state] = self.planner.beliefs.choose(counts, state, context)
-        observation, gain, terminated, truncated, info = self.env.step(counts.pair_action[pair])
+        pair, context.values[state] = self.planner.beliefs.choose(self.counts, state, context)
+        return pair
+
+    @whole()
+    def _learn(
+        self,
+        pair: int,
+        observation: Any,
+        gain: Any,
+        terminated: bool,
+        truncated: bool,
+        info: dict[str, Any],
+    ) -> None:
+        """Count what a step did, and follow it."""
         reward = finite_reward(gain)
+        event = known_event(info, terminated)
+        if terminated:
+            self.counts.add(pair, END if self._stack else LEAVE, 0, -1, reward)
+        else:
+            self._follow(pair, reward, event, observation, info)
         self.steps += 1
         self._length += 1
         self._return += reward
         if not self.rewards[0] <= reward <= self.rewards[1]:
             self.rewards[:2] = min(self.rewards[0], reward), max(self.rewards[1], reward)
         if terminated:
-            counts.add(pair, END if self._stack else LEAVE, 0, -1, reward)
             self.rewards[2] = max(self.rewards[2], self._return)
-        else:
-            self._follow(pair, reward, observation, info)
         if terminated or truncated or self._length == self.settings.episode_limit:
             self._finish(cut=not terminated)
 
-    def _begin(self) -> None:
-        first = self.steps == 0 and self.episodes == 0
-        observation, info = self.env.reset(seed=self.settings.seed if first else None)
-        if first and "event" not in info:
-            warnings.warn(SILENT, stacklevel=2)
-        self._state = self.counts.visit(observation, info.get("action_mask"))
-        self.counts.begin(self._state)
-        if not self.planner.contexts:
-            self.planner.begin(self._state)
-        self._stack.clear()
-        self._enter(self.planner.root)
-        self._length, self._return = 0, 0.0
-
-    def _enter(self, context: Context) -> None:
-        self._context, context.visited = context, True
-
-    def _follow(self, pair: int, reward: float, observation: Any, info: dict[str, Any]) -> None:
+    def _follow(
+        self, pair: int, reward: float, event: str | None, observation: Any, info: dict[str, Any]
+    ) -> None:
         """Count a step that did not end the run, and follow it."""
-        counts, event = self.counts, known_event(info)
+        counts = self.counts
+        exits = announced_exits(info, self.view) if event == "call" else ()
+        exit = self._exit_taken(info, observation) if event == "return" else -1
+        after = [counts.state(seen) for seen in exits]
         state = self._state = counts.visit(observation, info.get("action_mask"))
         if event == "call":
-            exits = announced_exits(info, self.view)
-            box = counts.find_box([counts.state(seen) for seen in exits], state)
+            box = counts.find_box(after, state)
+            self._announced[box] = exits
             counts.add(pair, CALL, state, box, reward)
             self._stack.append((box, self._context))
             self._enter(self.planner.enter(self._context, box, counts.after[box], state))
         elif event == "return":
-            if not self._stack:
-                raise ProtocolError(NO_CALL)
-            box, self._context = self._stack.pop()
-            exit = exit_taken(info, len(counts.after[box]))
-            if counts.after[box][exit] != state:
-                raise not_announced(exit, "another one", observation)
+            _, self._context = self._stack.pop()
             counts.add(pair, EXIT, exit, -1, reward)
         else:
             counts.add(pair, STEP, state, -1, reward)
+
+    def _exit_taken(self, info: dict[str, Any], observation: Any) -> int:
+        """The exit by which the latest call returned."""
+        if not self._stack:
+            raise ProtocolError(NO_CALL)
+        box, _ = self._stack[-1]
+        after = self.counts.after[box]
+        exit = exit_taken(info, len(after))
+        if self.counts.state(observation) != after[exit]:
+            raise not_announced(exit, self._announced[box][exit], observation)
+        return exit
 
     def _finish(self, *, cut: bool) -> None:
         self.episodes += 1
