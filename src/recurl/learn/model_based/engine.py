@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -145,13 +146,13 @@ class ModelBasedEngine:
         Raises:
             ProtocolError: The environment does not keep the recursive protocol.
         """
-        step = self._step if self.model is None else whole()(self._step)
         try:
-            for _ in range(steps):
-                step()
+            with nullcontext() if self.model is None else whole():
+                for _ in range(steps):
+                    self._step()
         except BaseException as error:
-            # A run in a model is stopped between steps. Where an environment stands is not known:
-            # the next step begins an episode.
+            # A run in a model is stopped after these steps. Where an environment stands is not
+            # known: the next step begins an episode.
             if self.model is None or not isinstance(error, KeyboardInterrupt):
                 self._state = None
             if isinstance(error, ProtocolError):
@@ -160,16 +161,21 @@ class ModelBasedEngine:
 
     def _step(self) -> None:
         """Act as it seems best, and learn from what happens."""
+        part = whole if self.model is None else nullcontext
         if self._state is None:
-            self._begin(*self.env.reset(seed=None if self._has_begun else self.settings.seed))
-        pair = self._choose()
-        self._learn(pair, *self.env.step(self.counts.pair_action[pair]))
+            look = self.env.reset(seed=None if self._has_begun else self.settings.seed)
+            with part():
+                self._begin(*look)
+        with part():
+            pair = self._choose()
+        result = self.env.step(self.counts.pair_action[pair])
+        with part():
+            self._learn(pair, *result)
 
     @property
     def _has_begun(self) -> bool:
         return self.steps > 0 or self.episodes > 0
 
-    @whole()
     def _begin(self, observation: Any, info: dict[str, Any]) -> None:
         if not self._has_begun and "event" not in info:
             warnings.warn(SILENT, stacklevel=2)
@@ -184,7 +190,6 @@ class ModelBasedEngine:
     def _enter(self, context: Context) -> None:
         self._context, context.visited = context, True
 
-    @whole()
     def _choose(self) -> int:
         """The pair to try, and a correction of what the state is worth; a plan if it is time."""
         if self.steps >= self.next_plan:
@@ -194,7 +199,6 @@ class ModelBasedEngine:
         pair, context.values[state] = self.planner.beliefs.choose(self.counts, state, context)
         return pair
 
-    @whole()
     def _learn(
         self,
         pair: int,
