@@ -110,7 +110,7 @@ class UnknownNameError(RecurlError, LookupError):
 
 
 class UnknownSettingError(RecurlError, TypeError):
-    """A setting that a learner does not have; the one that is meant is offered.
+    """A setting that a learner, or its method, does not have; the one that is meant is offered.
 
     Example:
         >>> raise UnknownSettingError("QLearning", "lr", ["learning_rate", "exploration"])
@@ -132,6 +132,9 @@ _SYNONYMS = {
     "alpha": "learning_rate",
     "batch_size": "batch",
     "buffer_size": "buffer",
+    "callbacks": "callback",
+    "discount": "gamma",
+    "discount_factor": "gamma",
     "epsilon": "exploration",
     "epsilon_greedy": "exploration",
     "eval_freq": "evaluate_every",
@@ -145,6 +148,7 @@ _SYNONYMS = {
     "quantize": "quantum",
     "random_state": "seed",
     "step_size": "learning_rate",
+    "steps": "total_timesteps",
     "target_update_interval": "target_every",
     "train_freq": "train_every",
 }

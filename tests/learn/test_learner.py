@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import recurl
-from recurl.errors import LimitError, ProtocolError
+from recurl.errors import LimitError, ProtocolError, UnknownSettingError
 from recurl.learn.learner import Learner
 
 
@@ -98,6 +98,10 @@ def test_what_is_neither_model_nor_environment_is_refused(kind: Any) -> None:
         kind("cloud")
     with pytest.raises(TypeError, match=f"{name} takes a model, a Gymnasium .*, not a list"):
         kind([1])
+    with pytest.raises(TypeError, match=f"{name} takes a model, .*, not the class ModelEnv"):
+        kind(recurl.ModelEnv)
+    with pytest.raises(TypeError, match=f"{name} takes a model or an env.*, and settings by name"):
+        kind("MlpPolicy", "CartPole-v1")
 
 
 @pytest.mark.parametrize("kind", [recurl.QLearning, recurl.DQN])
@@ -121,6 +125,21 @@ def test_fractions_refer_to_the_steps_of_the_first_call() -> None:
     parts.learn(1000, budget=4000).learn(3000)
     np.testing.assert_array_equal(parts.engine.arrays()["q"], whole.engine.arrays()["q"])
     assert whole.learn(1000).settings.exploration == recurl.schedules.linear(1, 0, 2000)
+
+
+def test_a_call_for_no_steps_settles_nothing() -> None:
+    learner = recurl.QLearning(recurl.zoo.cloud())
+    assert learner.learn(0).learn(4000).settings.exploration == recurl.schedules.linear(
+        0.3, 0.1, 2000
+    )
+
+
+def test_unknown_arguments_of_learn_are_answered_with_those_meant() -> None:
+    learner: Any = recurl.QLearning(recurl.zoo.cloud())
+    with pytest.raises(UnknownSettingError, match=r"QLearning.learn has no .*mean callback\?"):
+        learner.learn(10, callbacks=None)
+    with pytest.raises(UnknownSettingError, match=r"'steps': did you mean total_timesteps\?"):
+        learner.learn(steps=10)
 
 
 def test_a_loaded_run_keeps_its_budget(tmp_path: Path) -> None:

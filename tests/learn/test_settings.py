@@ -37,7 +37,7 @@ def test_settings_survive_json() -> None:
         ("quantum", -1), ("quantum", math.nan), ("quantum", math.inf),
         ("initial_value", math.nan), ("initial_value", -math.inf),
         ("learning_rate", 1.5), ("learning_rate", -0.1), ("learning_rate", math.nan),
-        ("learning_rate", "fast"), ("learning_rate", True),
+        ("learning_rate", "fast"), ("learning_rate", True), ("gamma", "0.9"), ("hidden", 64),
         ("exploration", 1.5), ("exploration", -0.1), ("exploration", math.nan),
     ],
 )  # fmt: skip
@@ -74,6 +74,7 @@ def test_signatures_show_the_defaults(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "meant"),
     [("lr", "learning_rate"), ("step_size", "learning_rate"), ("epsilon", "exploration"),
+     ("discount", "gamma"),
      ("evalute_every", "evaluate_every"), ("random_state", "seed")],
 )  # fmt: skip
 def test_unknown_settings_are_answered_with_the_one_meant(kind: Any, name: str, meant: str) -> None:

@@ -23,6 +23,7 @@ from recurl.learn.checkpoint import checkpoint_bytes, expect, read_checkpoint, r
 from recurl.learn.curve import Curve, Score
 from recurl.learn.prediction import Predictor
 from recurl.learn.schedules import FRACTION
+from recurl.learn.settings import with_known_names
 from recurl.model.files import write_atomic
 from recurl.model.rmdp import RMDP
 from recurl.progress import Progress
@@ -50,9 +51,10 @@ def subject_of(value: Any, caller: str) -> Any:
     """
     if isinstance(value, str):
         return _env_with_id(value, caller)
-    if isinstance(value, RMDP) or (hasattr(value, "step") and hasattr(value, "reset")):
+    made = not isinstance(value, type)
+    if made and (isinstance(value, RMDP) or (hasattr(value, "step") and hasattr(value, "reset"))):
         return value
-    found = f"a {type(value).__name__}"
+    found = f"a {type(value).__name__}" if made else f"the class {value.__name__}"
     raise TypeError(f"{caller} takes a model, a Gymnasium environment or its id, not {found}")
 
 
@@ -158,6 +160,7 @@ class Learner(ABC):
         self._latest = f"return while learning {(returns - total) / (ended - before):.4g}"
         return self._latest
 
+    @with_known_names
     def learn(
         self,
         total_timesteps: float,
@@ -193,7 +196,8 @@ class Learner(ABC):
             LimitError: Memory is full, or values are not finite; likewise.
         """
         end, run = self.steps + int(total_timesteps), _Run(self, callback, checkpoint)
-        self.set_budget(end if budget is None else budget)
+        if budget is not None or end > self.steps:
+            self.set_budget(end if budget is None else budget)
         progress = Progress(f"learning {self.subject}", end, "steps", shown=progress_bar)
         with deferred(), progress:
             try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable
-from typing import Any, ParamSpec
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 import numpy as np
@@ -123,6 +123,8 @@ def chosen_settings(
             except (TypeError, ValueError) as error:
                 raise ValueError(f"{name}: {error}") from None
     for name, value in chosen.items():
+        if kind.__annotations__.get(name) in ("int", "float", "int | None"):
+            demand(isinstance(value, int | float | np.number), name, "a number", value)
         number = isinstance(value, float | np.integer) and value == value // 1
         if number and "int" in kind.__annotations__.get(name, ""):
             chosen[name] = int(value)
@@ -145,6 +147,26 @@ def demand_whole(settings: Any, least: int, *names: str) -> None:
 
 
 P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+def refuse_unknown(what: str, unknown: Iterable[str], known: Iterable[str]) -> None:
+    """Answer unknown arguments, if there are any, with the one that is meant."""
+    for name in unknown:
+        raise UnknownSettingError(what, name, known)
+
+
+def with_known_names(method: Callable[P, Result]) -> Callable[P, Result]:
+    """Decorates a method of learners, whose unknown arguments are answered with those meant."""
+    known = list(inspect.signature(method).parameters)[1:]
+
+    @functools.wraps(method)
+    def wrapped(*given: P.args, **named: P.kwargs) -> Result:
+        what = f"{type(given[0]).__name__}.{method.__name__}"
+        refuse_unknown(what, [name for name in named if name not in known], known)
+        return method(*given, **named)
+
+    return wrapped
 
 
 def with_defaults(defaults: Any) -> Callable[[Callable[P, None]], Callable[P, None]]:
@@ -162,10 +184,11 @@ def with_defaults(defaults: Any) -> Callable[[Callable[P, None]], Callable[P, No
 
         @functools.wraps(init)
         def wrapped(*given: P.args, **named: P.kwargs) -> None:
-            for name in named:
-                if name not in known:
-                    settings = [key for key, p in known.items() if p.kind is p.KEYWORD_ONLY]
-                    raise UnknownSettingError(type(given[0]).__name__, name, settings)
+            learner = type(given[0]).__name__
+            settings = [key for key, p in known.items() if p.kind is p.KEYWORD_ONLY]
+            refuse_unknown(learner, [name for name in named if name not in known], settings)
+            if len(given) > 2:
+                raise TypeError(f"{learner} takes a model or an environment, and settings by name")
             init(*given, **named)
 
         shown = [p.replace(default=getattr(defaults, p.name, p.default)) for p in known.values()]

@@ -146,3 +146,21 @@ def test_normalised_layers_forget_the_size_of_their_inputs_but_not_the_first() -
     )
     assert np.abs(mlp(plan, params, features, 3 * values) - one).max() > 0.01
     assert np.abs(mlp(PLAN, params, features, values) - one).max() > 0.01
+
+
+def test_a_network_that_is_replaced_is_not_used_again() -> None:
+    def register(more: int, factor: float) -> None:
+        def init(settings: object, shape: Shape, key: jax.Array) -> jax.Array:
+            return factor * jnp.ones((shape.features, shape.actions + more))
+
+        register_network("own", init, lambda settings, w, observations, values: observations @ w)
+
+    settings = {"network": "own", "batch": 4, "warm_up": 2, "evaluate_every": 0}
+    for factor in (1.0, 2.0):
+        register(0, factor)
+        learner = DQN("CartPole-v1", **settings)  # type: ignore[arg-type]
+        assert float(learner.engine.agent.learned.online[0, 0]) == factor
+        learner.learn(5)
+    register(1, 1.0)
+    with pytest.raises(ValueError, match=r"network 'own' must give values of shape \(.*, 2\), not"):
+        DQN("CartPole-v1", **settings).learn(5)  # type: ignore[arg-type]

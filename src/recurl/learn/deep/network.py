@@ -68,7 +68,7 @@ def register_network(name: str, init: Init, apply: Apply) -> None:
     A checkpoint holds the name: register the network before a learner is loaded.
 
     Args:
-        name: Its name; a network of this name is replaced.
+        name: Its name; a network of this name is replaced, for learners that exist as well.
         init: Gives its first weights, see `Init`.
         apply: Gives Q-values, see `Apply`.
 
@@ -82,6 +82,9 @@ def register_network(name: str, init: Init, apply: Apply) -> None:
         >>> recurl.DeepRecursiveQLearning(recurl.zoo.cloud(), network="linear").learn(10)
         <DeepRecursiveQLearning: 10 steps, ...>
     """
+    if name in _NETWORKS:
+        # Compiled programs know a network by its name.
+        jax.clear_caches()  # type: ignore[no-untyped-call]
     _NETWORKS[name] = Network(init, apply)
 
 

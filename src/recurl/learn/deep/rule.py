@@ -166,12 +166,20 @@ def predict(
     observations: jax.Array,
     values: jax.Array,
 ) -> jax.Array:
-    """Q-values by action, in units of the rewards, for any number of leading dimensions."""
+    """Q-values by action, in units of the rewards, for any number of leading dimensions.
+
+    Raises:
+        ValueError: The network does not give a value for each action.
+    """
     size = unit(plan, learned)
     lead = observations.shape[:-1]
     seen = observations.reshape(-1, *shape.observation)
     inputs = (plan.value_scale * size * values).reshape(len(seen), shape.exits)
     q = network_named(plan.network).apply(plan, params, seen, inputs)
+    if q.shape != (wanted := (len(seen), shape.actions)):
+        raise ValueError(
+            f"network {plan.network!r} must give values of shape {wanted}, not {q.shape}"
+        )
     return q.reshape(*lead, shape.actions) / size
 
 

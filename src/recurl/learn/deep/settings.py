@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -230,5 +231,7 @@ def make_flat_settings(preset: str, given: dict[str, Any]) -> DeepSettings:
 def _made(presets: dict[str, dict[str, Any]], preset: str, given: dict[str, Any]) -> DeepSettings:
     chosen = chosen_settings(DeepSettings, presets, preset, given)
     if "hidden" in chosen:
+        sizes = isinstance(chosen["hidden"], Sequence)
+        demand(sizes, "hidden", "a list of sizes such as (64, 64)", chosen["hidden"])
         chosen["hidden"] = tuple(chosen["hidden"])
     return DeepSettings(**chosen)
