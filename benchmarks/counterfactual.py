@@ -1,13 +1,14 @@
 """Counterfactual updates: how many steps they save where a machine watches an environment.
 
-    python benchmarks/counterfactual.py [--seeds N] [--deep]
+    python benchmarks/counterfactual.py [--seeds N] [--deep] [WORDS ...]
 
 `MachineEnv(..., counterfactual=True)` reports with each step what the same action would have done
 in the other states of the machine and below the other tops of its stack. Tasks are those of
 benchmarks/discounted.py, fetching things on a craft-style grid, and the letter world: read A until
 it turns into B, then C for every A, and a last C to end. A line shows the median and the greatest
 number of steps after which the greedy policy is optimal, without and with counterfactual updates.
-In the letter world it is optimal if it is so for every number of A from 0 to 4.
+In the letter world it is optimal if it is so for every number of A from 0 to 4. With WORDS, only
+the tasks whose name contains one of them.
 """
 
 from __future__ import annotations
@@ -211,9 +212,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--deep", action="store_true")
+    parser.add_argument("words", nargs="*")
     given = parser.parse_args()
     print(f"{'':58} {'median':>9} {'most':>9} {'optimal':>9}")
     for case in cases(given.deep):
+        if given.words and not any(word in case.name for word in given.words):
+            continue
         best = optimum(case)
         for counterfactual in (False, True):
             seeds = range(given.seeds)

@@ -1,15 +1,16 @@
 """The results of default settings: ten seeds each, no tuning, in environments that others wrote.
 
-    python benchmarks/defaults.py [--seeds N] [--stop] [--tested N] [--ours] [WORDS ...]
+    python benchmarks/defaults.py [--first SEED] [--seeds N] [--stop] [--tested N] [--ours]
+                                  [WORDS ...]
 
-With WORDS, only the rows whose name contains one of them. Each row names the learner, the
-environment, the steps of training, and what is asked of the kept policy's mean return over test
-episodes: how many of the seeds reach it is counted. Deep learners are tested every 5,000 steps by
-100 episodes, or as many as --tested says; the policy of the best test is the one that is kept, and
-it plays other episodes in the end. By --stop their runs end with the first test that reaches what
-is asked. Where stable-baselines3 is installed, its DQN is trained beside ours, with its own
-defaults and the same tests, except by --ours. The result of each seed is printed to standard error
-when it is known.
+With WORDS, only the rows whose name contains one of them; --first is the first of the seeds. Each
+row names the learner, the environment, the steps of training, and what is asked of the kept
+policy's mean return over test episodes: how many of the seeds reach it is counted. Deep learners
+are tested every 5,000 steps by 100 episodes, or as many as --tested says; the policy of the best
+test is the one that is kept, and it plays other episodes in the end. By --stop their runs end with
+the first test that reaches what is asked. Where stable-baselines3 is installed, its DQN is trained
+beside ours, with its own defaults and the same tests, except by --ours. The result of each seed is
+printed to standard error when it is known.
 """
 
 from __future__ import annotations
@@ -116,17 +117,18 @@ def theirs(row: Row, seed: int, tests: Tests) -> float:
     return float(evaluate_policy(model, env, row.episodes, warn=False)[0])
 
 
-def show(row: Row, name: str, seeds: int, reached: Reached, tests: Tests) -> None:
+def show(row: Row, name: str, seeds: range, reached: Reached, tests: Tests) -> None:
     """Run a row and print it."""
-    began, found = time.process_time(), np.empty(seeds)
-    for seed in range(seeds):
-        found[seed] = reached(row, seed, tests)
-        print(f"{name}, seed {seed}: {found[seed]:.3f}", file=sys.stderr, flush=True)
+    began, means = time.process_time(), []
+    for seed in seeds:
+        means.append(reached(row, seed, tests))
+        print(f"{name}, seed {seed}: {means[-1]:.3f}", file=sys.stderr, flush=True)
+    found = np.array(means)
     hits = int((found >= row.asked).sum())
     print(
-        f"{name:32} {row.steps:>8,} {row.asked:>8g} {hits:>3} of {seeds:<2} "
+        f"{name:32} {row.steps:>8,} {row.asked:>8g} {hits:>3} of {len(seeds):<2} "
         f"{found.min():>8.3f} {np.median(found):>8.3f} {found.max():>8.3f} "
-        f"{(time.process_time() - began) / seeds:6.1f} s",
+        f"{(time.process_time() - began) / len(seeds):6.1f} s",
         flush=True,
     )
 
@@ -134,13 +136,14 @@ def show(row: Row, name: str, seeds: int, reached: Reached, tests: Tests) -> Non
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--stop", action="store_true")
     parser.add_argument("--tested", type=int, default=100)
     parser.add_argument("--ours", action="store_true")
     parser.add_argument("words", nargs="*")
     given = parser.parse_args()
-    tests = Tests(given.tested, given.stop)
+    tests, seeds = Tests(given.tested, given.stop), range(given.first, given.first + given.seeds)
     beside = not given.ours and importlib.util.find_spec("stable_baselines3") is not None
     print(
         f"{'':32} {'steps':>8} {'asked':>8} {'reached':>9} {'least':>8} {'median':>8} {'most':>8}"
@@ -148,9 +151,9 @@ def main() -> None:
     for row in ROWS:
         name = f"{row.learner.__name__} on {row.env}"
         if not given.words or any(word in name for word in given.words):
-            show(row, name, given.seeds, ours, tests)
+            show(row, name, seeds, ours, tests)
             if beside and row.learner is recurl.DQN:
-                show(row, f"SB3's DQN on {row.env}", given.seeds, theirs, tests)
+                show(row, f"SB3's DQN on {row.env}", seeds, theirs, tests)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,10 @@ from recurl.execution.engine import Mailbox, Stopped
 from recurl.execution.store import Store
 from recurl.experiment.record import Record
 from recurl.experiment.run import Shared, Watch, checkpoint_name, partial_name
+from recurl.experiment.settings import Method
 from recurl.suite.agents import find_agent
 from recurl.suite.run import SHARES, TaskRun, execute, run_suite, task_run
+from recurl.suite.score import score_rows
 from recurl.suite.tasks import find_setting, settings
 
 SARSA = "tests.suite.sarsa:Sarsa"
@@ -85,6 +87,18 @@ def test_finished_runs_are_not_repeated(tmp_path: Path) -> None:
     assert watch.todo == 1
     assert again[:2] == first
     assert (tmp_path / "words-small" / "runs" / "rql-0.policy").is_file()
+
+
+def test_a_learner_may_have_settings_of_its_own(tmp_path: Path) -> None:
+    discounted = Method("rql-discounted", "rql", {"gamma": 0.5}, label="discounted")
+    chosen = settings(["words"], ["small"])
+    [record] = run_suite([discounted], chosen, tmp_path, factor=0.2)
+    assert record.config["settings"]["gamma"] == 0.5
+    value, (_, most) = record.exact.value, chosen[0].known.optimum
+    assert value is not None
+    assert value == record.curve["value"][-1] <= most  # not discounted
+    [row, *_] = score_rows([record])
+    assert row.score.value == pytest.approx(chosen[0].known.score(value))
 
 
 def test_a_run_that_fails_leaves_a_record_and_is_done_again(

@@ -14,6 +14,7 @@ Example:
 
 from __future__ import annotations
 
+from recurl.experiment.settings import Method
 from recurl.suite.agents import Agent
 from recurl.suite.run import run_suite
 from recurl.suite.score import read_records, score_rows
@@ -24,6 +25,7 @@ __all__ = [
     "SIZES",
     "TASKS",
     "Agent",
+    "Method",
     "Setting",
     "Task",
     "find_setting",

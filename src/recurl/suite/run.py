@@ -209,7 +209,7 @@ def execute(shared: Shared, run: TaskRun, link: PieceLink) -> Finished:
 
 
 def run_suite(
-    agents: Iterable[str],
+    agents: Iterable[str | Method],
     settings: Iterable[Setting],
     out: str | os.PathLike[str],
     *,
@@ -225,7 +225,9 @@ def run_suite(
     from there.
 
     Args:
-        agents: Names of agents, see `recurl.suite.agents.find_agent`.
+        agents: Names of agents, see `recurl.suite.agents.find_agent`; or a learner with settings of
+            its own, such as a discount: ``Method("discounted", "rql", {"gamma": 0.95})``. Values
+            and scores are those of total rewards all the same.
         settings: What to run them on.
         out: Folder of the records.
         seeds: Runs of each agent on each setting, with the seeds 0, 1, ...
@@ -251,7 +253,7 @@ def run_suite(
         >>> records[0].exact.value is not None
         True
     """
-    methods = [find_agent(name) for name in agents]
+    methods = [find_agent(one) if isinstance(one, str) else one for one in agents]
     with locked(out):
         jobs = [job for one in settings for job in _jobs(one, methods, Path(out), seeds, factor)]
         shared = Shared.of(jobs, Store(out if checkpoints is None else checkpoints))
