@@ -11,25 +11,17 @@ from recurl.solving import linear
 from recurl.solving.blocks import Iterate
 from recurl.solving.linear import (
     DIRECT,
-    Blocks,
     Chain,
     LinearSolver,
     Lumped,
     batches,
-    can_reach,
     chosen_lines,
     inner_part,
-    reaching,
     solve_directly,
     solve_nonnegative,
 )
 from recurl.solving.one_exit_system import System as OneExit
 from recurl.solving.question import Question
-
-
-def edges(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    graph = csr_array(matrix)
-    return graph.indptr, graph.indices
 
 
 def solved(matrix: np.ndarray, b: np.ndarray) -> np.ndarray | None:
@@ -75,22 +67,6 @@ def test_a_singular_system_has_no_solution(size: int) -> None:
     assert solved(ring, np.ones(size)) is None
 
 
-def test_blocks_come_after_what_they_refer_to() -> None:
-    matrix = np.array([[0, 1, 0.0], [0.5, 0, 0.2], [0, 0, 0]])
-    blocks = Blocks.of(*edges(matrix))
-    assert blocks.label.tolist() == [1, 1, 0]
-    assert blocks.order.tolist() == [2, 0, 1]
-    assert blocks.start.tolist() == [0, 1, 3]
-
-
-@given(seed=st.integers(0, 1000), size=st.integers(1, 30))
-def test_labels_never_rise_along_an_edge(seed: int, size: int) -> None:
-    start, column = edges(np.random.default_rng(seed).random((size, size)) < 1.5 / size)
-    label = Blocks.of(start, column).label
-    row = np.repeat(np.arange(size), np.diff(start))
-    assert (label[row] >= label[column]).all()
-
-
 def test_small_blocks_are_taken_together_and_large_ones_alone() -> None:
     sizes = [1, 150, 300, 2, 2999, 3, 1]
     start = np.concatenate([[0], np.cumsum(sizes)])
@@ -115,14 +91,6 @@ def test_elimination_in_the_order_of_rows() -> None:
     chain = Chain(csr_array(matrix), np.ones(300))
     expected = np.linalg.solve(np.eye(300) - matrix, np.ones(300))
     np.testing.assert_allclose(solve_directly(chain, ordered=True), expected, rtol=1e-12)
-
-
-def test_what_leads_to_a_set() -> None:
-    graph = csr_array(np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]]))
-    assert can_reach(graph, np.array([False, True, False])).tolist() == [True, True, True]
-    assert can_reach(graph, np.array([False, False, True])).tolist() == [False, False, True]
-    ends = np.array([0, 2]), np.array([1, 1])
-    assert reaching(*ends, np.array([False, True, False])).tolist() == [True, True, True]
 
 
 def chain_and_solution(locality: str, nodes: int = 400) -> tuple[Chain, np.ndarray]:
@@ -162,15 +130,6 @@ def test_few_groups_where_everything_refers_to_everything() -> None:
     before = np.abs(chain.remainder(x)).max()
     assert LinearSolver(len(x)).improve(chain, x, ones, 1e-3) < 15
     assert np.abs(chain.remainder(x)).max() < 0.02 * before
-
-
-def test_matrices_of_an_unknown_scipy_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = np.array([0.5, 0.25]), np.array([1, 0], np.int32), np.array([0, 1, 2], np.int32)
-    quick = linear.unchecked(csr_array, parts, (2, 2))
-    monkeypatch.setattr(linear, "_template", lambda kind: None)
-    careful = linear.unchecked(csr_array, parts, (2, 2))
-    np.testing.assert_array_equal(quick.toarray(), careful.toarray())
-    np.testing.assert_array_equal(quick @ np.ones(2), [0.5, 0.25])
 
 
 @pytest.mark.parametrize("n", [2, 3, 8])

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from recurl.errors import LimitError, NotProperError
 from recurl.model.tables import CALL, NODE, RETURN, runs
 from recurl.solving.blocks import Iterate, policy_iteration
+from recurl.solving.digraphs import Blocks
 from recurl.solving.equations import UNIT, Equations
-from recurl.solving.linear import Blocks
 from recurl.solving.one_exit_bounds import enclose, enclose_tightly, step_bounds
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recurl.model.tables import CALLS, EXITS, STEP, Floats, Mask
-from recurl.solving.linear import reaching
+from recurl.solving.digraphs import reaching
 from recurl.solving.outward import Indices, above, below, sums
 from recurl.solving.rows import Rows
 

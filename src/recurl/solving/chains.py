@@ -34,7 +34,8 @@ from recurl.solving.chain_equations import (
     totals,
     visited,
 )
-from recurl.solving.linear import reaching, solve_nonnegative
+from recurl.solving.digraphs import reaching
+from recurl.solving.linear import solve_nonnegative
 from recurl.solving.outward import Indices, below
 from recurl.solving.rows import Rows
 

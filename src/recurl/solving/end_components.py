@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from recurl.model.tables import EXIT, Floats, Ints, Mask, runs
+from recurl.solving.digraphs import Blocks, can_reach, unchecked
 from recurl.solving.equations import UNIT, Equations, closed_probabilities
-from recurl.solving.linear import Blocks, can_reach, solve_nonnegative, unchecked
+from recurl.solving.linear import solve_nonnegative
 from recurl.solving.one_exit_bounds import step_bounds
 from recurl.solving.one_exit_search import Callback, OneExitSearch
 from recurl.solving.one_exit_system import System

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from recurl.model.graphs import vertex_graph
 from recurl.model.tables import CALL, CALLS, Floats, Ints, Mask, Tables, runs
-from recurl.solving.linear import Blocks, unchecked
+from recurl.solving.digraphs import Blocks, unchecked
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -55,25 +55,33 @@ class Equations(NamedTuple):
             prob: Probability of each transition.
             within: Vertices to leave out are False; the others must not lead there.
         """
-        blocks = Blocks.of(*_vertex_graph(t))
-        count = np.where(t.states, np.diff(t.action_start), _exits_called(t))
-        kept = t.states | (count > 1)
+        states, exits = t.states, _exits_called(t)
+        blocks = Blocks.of(*_vertex_graph(t, exits))
+        count = np.where(states, np.diff(t.action_start), exits)
+        kept = states | (count > 1)
         if within is not None:
             kept = kept & within
         order = blocks.order[kept[blocks.order]]
         row = np.full(t.n_vertices, -1, np.int32)
         row[order] = np.arange(len(order), dtype=np.int32)
-        begins = np.flatnonzero(np.diff(blocks.label[order], prepend=-1))
-        action_start = np.concatenate([[0], np.cumsum(count[order])]).astype(np.int32)
-        source = runs(t.action_start[order], count[order]).astype(np.int32)
-        source[np.repeat(~t.states[order], count[order])] = -1
+        label = blocks.label[order]
+        begins = np.flatnonzero(label[1:] != label[:-1]) + 1
+        action_start = np.zeros(len(order) + 1, np.int32)
+        np.cumsum(count[order], out=action_start[1:])
+        first, ports = t.action_start[:-1], np.flatnonzero(exits > 1)
+        if len(ports):  # their actions are numbered after those of the model
+            first = first.copy()
+            first[ports] = t.n_actions + np.cumsum(exits[ports]) - exits[ports]
+        source = runs(first[order], count[order]).astype(np.int32, copy=False)
+        matrix = _matrix(t, row, exits, source, prob)
+        source[source >= t.n_actions] = -1
         return cls(
             action_start,
-            _matrix(t, row, action_start, prob),
+            matrix,
             source,
             # With k transitions: k roundings in the last probability, up to 2 k + 2 in the sum.
             (4 * np.append(np.diff(t.transition_start), 2)[source] + 8) * UNIT,
-            np.append(begins, len(order)).astype(np.int32),
+            np.concatenate([[0], begins, [len(order)]][len(order) == 0 :]).astype(np.int32),
             order,
             row,
         )
@@ -118,11 +126,11 @@ class Equations(NamedTuple):
         if len(loops) == 0:
             return self, np.ones(len(self.error))
         action = np.searchsorted(matrix.indptr, loops, side="right") - 1
-        loops, action = (each[matrix.data[loops] < 1.0] for each in (loops, action))
-        scale = np.ones(len(self.error))
-        scale[action] = 1.0 / (1.0 - matrix.data[loops])
+        again = np.bincount(action, matrix.data[loops], len(self.error))
+        again[again >= 1.0] = 0.0
+        scale = 1.0 / (1.0 - again)
         weight = matrix.data * np.repeat(scale, count)
-        weight[loops] = 0.0
+        weight[loops[again[action] > 0.0]] = 0.0
         free = unchecked(type(matrix), (weight, matrix.indices, matrix.indptr), matrix.shape)
         return self._replace(matrix=free), scale
 
@@ -176,41 +184,65 @@ def expected_rewards(t: Tables, prob: Floats, reward: Floats) -> tuple[Floats, F
 
 def _exits_called(t: Tables) -> Ints:
     """Number of exits of the component that each call port calls, 0 at other vertices."""
+    if t.n_boxes == 0:
+        return np.zeros(t.n_vertices, np.int32)
     callee = np.append(t.box_component, 0)[t.vertex_box]
     return np.where(t.vertex_kind == CALL, t.n_exits[callee], 0)
 
 
-def _vertex_graph(t: Tables) -> tuple[Ints, Ints]:
+def _vertex_graph(t: Tables, exits: Ints) -> tuple[Ints, Ints]:
     """CSR graph: states refer to their targets, call ports to the entry and to all returns."""
-    exits = _exits_called(t)
     calls = np.flatnonzero(exits)
     back = runs(t.box_return[t.vertex_box[calls]], exits[calls])
     return vertex_graph(t, np.repeat(calls, exits[calls]), back)
 
 
-def _matrix(t: Tables, row: Ints, action_start: Ints, prob: Floats) -> csr_array:
-    """Lines of all actions: transitions, with calls substituted, and the exits of call ports."""
+def _matrix(t: Tables, row: Ints, exits: Ints, source: Ints, prob: Floats) -> csr_array:
+    """Lines of actions in an order; exits of call ports are numbered after the model's actions."""
+    columns, start = row[t.target], t.transition_start
+    if t.n_boxes:
+        calls = np.flatnonzero((columns < 0) & (t.move == CALLS))
+        back = np.full(len(columns), -1, np.int32)
+        columns[calls] = row[t.landing[calls]]
+        back[calls] = row[t.box_return[t.vertex_box[t.target[calls]]]]
+        columns = np.column_stack([columns, back])
+    ports = np.flatnonzero(exits > 1)
+    if len(ports):
+        entry = np.repeat(row[t.entry_of_call(ports)], exits[ports])
+        returns = row[runs(t.box_return[t.vertex_box[ports]], exits[ports])]
+        columns = np.concatenate([columns, np.column_stack([entry, returns])])
+        start = np.append(start, start[-1] + np.arange(1, len(entry) + 1, dtype=np.int32))
+        prob = np.append(prob, np.ones(len(entry)))
+    columns[prob <= 0] = -1
+    return lines_of(start, source, columns, prob, int(row.max(initial=-1)) + 1)
+
+
+def lines_of(start: Ints, source: Ints, columns: Ints, weight: Floats, size: int) -> csr_array:
+    """A matrix of actions in an order.
+
+    Args:
+        start: First transition of each action, and one more at the end.
+        source: The actions, in the order of the lines.
+        columns: Columns that each transition refers to, -1 for none. ``[T]`` or ``[T, k]``
+        weight: Weight of each transition. ``[T]``
+        size: Number of columns.
+    """
     from scipy.sparse import csr_array
 
-    own = row[t.action_vertex]
-    action = action_start[own] - t.action_start[t.action_vertex]
-    action = np.where(own < 0, -1, action + np.arange(t.n_actions, dtype=np.int32))
-    line, column = np.repeat(action, np.diff(t.transition_start)), row[t.target]
-    used = (line >= 0) & (prob > 0)
-    steps = np.flatnonzero(used & (column >= 0))
-    ports = np.flatnonzero((t.vertex_kind == CALL) & (row >= 0))
-    calls = np.flatnonzero(used & (column < 0) & (t.move == CALLS))
-    called = t.target[calls]
-    exits = _exits_called(t)[ports]
-    lines = runs(action_start[row[ports]], exits)
-    parts = [
-        (line[steps], column[steps], prob[steps]),
-        (line[calls], row[t.landing[calls]], prob[calls]),
-        (line[calls], row[t.box_return[t.vertex_box[called]]], prob[calls]),
-        (lines, np.repeat(row[t.entry_of_call(ports)], exits), np.ones(len(lines))),
-        (lines, row[runs(t.box_return[t.vertex_box[ports]], exits)], np.ones(len(lines))),
-    ]
-    parts = [part for part in parts if len(part[0])] or parts
-    lines, column, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    shape = (int(action_start[-1]), len(action_start) - 1)
-    return csr_array((weight, (lines.astype(np.int32), column)), shape=shape)
+    begin = start[source]
+    count = start[source + 1] - begin
+    ends = np.zeros(len(source) + 1, np.int32)
+    np.cumsum(count, out=ends[1:])
+    place = np.repeat(begin - ends[:-1], count)
+    place += np.arange(len(place), dtype=np.int32)
+    column, weight = columns[place], weight[place]
+    if columns.ndim == 2:
+        ends *= np.int32(columns.shape[1])
+        column, weight = column.ravel(), np.repeat(weight, columns.shape[1])
+    used = column >= 0
+    if not used.all():
+        before = np.zeros(len(column) + 1, np.int32)
+        np.cumsum(used, out=before[1:])
+        column, weight, ends = column[used], weight[used], before[ends]
+    matrix: csr_array = unchecked(csr_array, (weight, column, ends), (len(source), size))
+    return matrix

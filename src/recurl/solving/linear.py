@@ -10,17 +10,17 @@ care of errors that die out slowly, which are those that look alike at neighbour
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from recurl.model.tables import Floats, Ints, Mask
+from recurl.model.tables import Floats, Ints
+from recurl.solving.digraphs import unchecked
 from recurl.solving.outward import Indices
 
 if TYPE_CHECKING:
-    from scipy.sparse import coo_array, csr_array
+    from scipy.sparse import csr_array
 
 HUGE = 1e13
 """Size of a solution beyond which floats cannot tell it from an infinite one."""
@@ -46,36 +46,6 @@ _FEW_ROWS = 10_000
 """Rows up to which scalar products of libraries stay on one thread."""
 
 
-class Blocks(NamedTuple):
-    """Strongly connected components of equations, in an order that solves them.
-
-    Attributes:
-        label: Block of each unknown.
-        order: Unknowns, block by block.
-        start: First position of each block in ``order``; one more at the end.
-    """
-
-    label: Ints
-    order: Ints
-    start: Ints
-
-    @classmethod
-    def of(cls, start: Ints, target: Ints) -> Blocks:
-        """The blocks of a CSR graph: what a block refers to comes with it or before it."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import connected_components
-
-        n = len(start) - 1
-        # Numbers that scipy has to convert: only then does it take out edges that stand twice.
-        graph = unchecked(csr_array, (np.ones(len(target), np.int8), target, start), (n, n))
-        # Labels count components in the order in which the search completes them, sinks first.
-        count, label = connected_components(graph, connection="strong")
-        # Transposing the matrix with a one for each unknown and its block sorts by counting.
-        places = (np.ones(n, np.int8), label, np.arange(n + 1, dtype=np.int32))
-        by_block = unchecked(csr_array, places, (n, count)).tocsc()
-        return cls(label, by_block.indices, by_block.indptr)
-
-
 def batches(block_start: Ints, largest: int | None = None) -> Iterator[tuple[int, int]]:
     """Runs of blocks (first, last) to be solved together: small ones, or a single large one."""
     largest = SMALL if largest is None else largest
@@ -88,31 +58,6 @@ def batches(block_start: Ints, largest: int | None = None) -> Iterator[tuple[int
         last = first + 1 if stop == first else min(max(int(room), first + 1), stop)
         yield first, last
         first = last
-
-
-def can_reach(matrix: coo_array | csr_array, goal: Mask) -> Mask:
-    """Rows from which entries of a square matrix lead to rows of a set."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order
-
-    if goal.all() or not goal.any():
-        return goal.copy()
-    n, back = len(goal), matrix.tocsc()
-    index = np.append(back.indices, np.flatnonzero(goal)).astype(np.int32)
-    start = np.append(back.indptr, len(index)).astype(np.int32)
-    graph = unchecked(csr_array, (np.ones(len(index)), index, start), (n + 1, n + 1))
-    seen = np.zeros(n + 1, np.bool_)
-    seen[breadth_first_order(graph, n, return_predecessors=False)] = True
-    return seen[:n]
-
-
-def reaching(start: Indices, target: Indices, goal: Mask) -> Mask:
-    """Vertices of a graph, given by its edges, from which a goal can be reached; goals included."""
-    from scipy.sparse import coo_array
-
-    n = len(goal)
-    edges = coo_array((np.ones(len(start), np.int8), (start, target)), shape=(n, n))
-    return can_reach(edges, goal)
 
 
 class Chain(NamedTuple):
@@ -154,29 +99,6 @@ class Chain(NamedTuple):
         total = float(slack.sum())
         factor = float(rest.sum()) / total if total > 0.0 else 0.0
         return x + factor * right, float(np.abs(rest - factor * slack).max())
-
-
-def unchecked(kind: Any, parts: tuple[Any, Any, Any], shape: tuple[int, int]) -> Any:
-    """A matrix of data, indices and starts that are known to be right, in rows or columns.
-
-    The checks that scipy makes take longer than a product with a few hundred rows. They are left
-    out where the matrices of this scipy have the attributes that are known here.
-    """
-    template = _template(kind)
-    if template is None:
-        return kind(parts, shape=shape)
-    made = kind.__new__(kind)
-    made.__dict__.update(template, _shape=shape)
-    made.data, made.indices, made.indptr = parts
-    return made
-
-
-@cache
-def _template(kind: Any) -> dict[str, Any] | None:
-    """The attributes that all matrices of a kind share; None if they are not the known ones."""
-    found = dict(vars(kind((1, 1))))
-    known = {"_shape", "maxprint", "data", "indices", "indptr"}
-    return found if set(found) == known else None
 
 
 def chosen_lines(matrix: csr_array, chosen: Ints) -> csr_array:

@@ -14,7 +14,7 @@ import numpy as np
 
 from recurl.model.tables import CALLS, EXITS, STEP, Floats, Mask
 from recurl.solving.chain_equations import can_leave, probability_bounds
-from recurl.solving.linear import reaching
+from recurl.solving.digraphs import reaching
 from recurl.solving.mixes import Mixes
 from recurl.solving.outward import Indices, above, below, sums
 from recurl.solving.rows import place_graph

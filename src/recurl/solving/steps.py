@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from recurl.model.tables import CALLS, EXITS, Floats, Ints, Mask, Tables, runs
 from recurl.solving.blocks import Iterate, policy_iteration
+from recurl.solving.digraphs import can_reach
 from recurl.solving.equations import Equations
-from recurl.solving.linear import can_reach
 from recurl.solving.rows import Rows, rows_of_model
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from recurl.model.tables import Floats
-from recurl.solving.linear import chosen_lines, factorise, solve_dense, unchecked
+from recurl.solving.digraphs import unchecked
+from recurl.solving.linear import chosen_lines, factorise, solve_dense
 
 if TYPE_CHECKING:
     from recurl.solving.certified.contexts import Contexts
