@@ -84,9 +84,10 @@ class Policy:
         """
         t = model.tables
         actions = _choice_by_name(model, choice) if isinstance(choice, Mapping) else _ids(choice)
-        calls = np.flatnonzero(t.vertex_kind == CALL)
         callees = np.zeros(t.n_vertices, np.int32)
-        callees[calls] = t.box_component[t.vertex_box[calls]]
+        if t.n_boxes:
+            calls = np.flatnonzero(t.vertex_kind == CALL)
+            callees[calls] = t.box_component[t.vertex_box[calls]]
         start = np.full(len(t.start_prob), t.start_component)
         components = np.arange(t.n_components)
         return cls(model, components, actions, callees=callees, start=start, kind="stackless")
@@ -126,8 +127,9 @@ class Policy:
         if self.exit_values is not None and self.exit_values.shape != shape:
             raise ValueError(f"exit values must have the shape {shape}")
         vertex = self.slot_vertex
-        count = np.diff(t.action_start)[vertex]
-        wrong = (count > 0) & ((self.actions < RANDOM) | (self.actions >= count))
+        count = (t.action_start[1:] - t.action_start[:-1])[vertex]
+        wrong = (self.actions < RANDOM) | (self.actions >= count)
+        wrong &= count > 0
         if wrong.any():
             slot = int(np.flatnonzero(wrong)[0])
             name = self.model.vertex_name(int(vertex[slot]))
@@ -136,14 +138,16 @@ class Policy:
 
     def _check_callees(self, vertex: Ints) -> None:
         t = self.model.tables
+        if (self.context_component[self.start] != t.start_component).any():
+            raise ValueError("a run must start in a context of the start component")
+        if t.n_boxes == 0:
+            return
         calls = np.flatnonzero(t.vertex_kind[vertex] == CALL)
         called = t.box_component[t.vertex_box[vertex[calls]]]
         callees = self.callees[calls]
         known = (callees >= 0) & (callees < self.n_contexts)
         if not known.all() or (self.context_component[callees] != called).any():
             raise ValueError("a call must enter a context of the component called")
-        if (self.context_component[self.start] != t.start_component).any():
-            raise ValueError("a run must start in a context of the start component")
 
     @property
     def n_contexts(self) -> int:
@@ -153,6 +157,8 @@ class Policy:
     @cached_property
     def slot_vertex(self) -> Ints:
         """Vertex of each slot."""
+        if self.n_contexts == self.model.tables.n_components == 1:
+            return _ids(np.arange(self.context_start[-1]))
         first = self.model.tables.component_start[self.context_component]
         sizes = np.diff(self.context_start)
         inside = np.arange(self.context_start[-1]) - np.repeat(self.context_start[:-1], sizes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -92,20 +93,27 @@ def solve(
         question = replace(asked, rewards="model")
     from recurl.solving.scaled import solve_scaled
 
-    with Progress(f"solving {model.name}", shown=progress) as shown:
-
-        def tell(lower: float, upper: float, work: dict[str, float]) -> None:
-            shown.interval(lower, upper, work)
-            if callback is not None:
-                callback(lower, upper, work)
-
-        history = History(tell if progress else callback)
+    with _shown(model, callback) if progress else nullcontext(callback) as told:
+        history = History(told)
         found = solve_scaled(kernel, model, question, epsilon, at_least=at_least, callback=history)
     if gamma is not None and found.policy is not None:
         found = replace(found, policy=undiscounted_policy(found.policy, undiscounted))
     seconds = history.seconds
     intervals = (*history.intervals, (seconds, found.lower, found.upper))
     return replace(found, question=asked, seconds=seconds, history=intervals)
+
+
+@contextmanager
+def _shown(model: RMDP, callback: Callback | None) -> Iterator[Callback]:
+    """A callback that shows intervals in a line, and passes them on."""
+    with Progress(f"solving {model.name}") as shown:
+
+        def tell(lower: float, upper: float, work: dict[str, float]) -> None:
+            shown.interval(lower, upper, work)
+            if callback is not None:
+                callback(lower, upper, work)
+
+        yield tell
 
 
 def question_of(model: RMDP, of: str, objective: str = "max") -> Question:

@@ -15,12 +15,14 @@ import numpy as np
 
 from recurl.errors import NotProperError
 from recurl.solving import linear
+from recurl.solving.digraphs import product
 from recurl.solving.equations import UNIT, Equations
 from recurl.solving.linear import (
     Chain,
     LinearSolver,
     batches,
     chosen_lines,
+    fills_little,
     inner_part,
     solve_directly,
 )
@@ -34,8 +36,6 @@ _SWEEPS, _PATIENCE, _ROUNDS, _STALLED = 5, 10, 400, 5
 _BETWEEN = 5
 """Sweeps over small blocks between eliminations."""
 _FINEST, _COARSEST = 1e-10, 1e-4
-_FILL = 30
-"""Numbers of a row up to which elimination may fill it."""
 _FEW = 2.5
 """Numbers of a row, on average, with which elimination takes no longer than a few sweeps."""
 
@@ -95,7 +95,7 @@ class Iterate:
         eq, rows = self.equations, slice(first, last)
         a, b = int(eq.action_start[first]), int(eq.action_start[last])
         begin = eq.action_start[rows] - a
-        value = self.gain[a:b] + eq.lines(a, b) @ self.x
+        value = self.gain[a:b] + product(eq.lines(a, b), self.x)
         best = np.maximum.reduceat(value, begin)
         own = value[self.choice[rows] - a]
         better = best > own + 8 * UNIT * np.abs(own)
@@ -156,9 +156,7 @@ def _solve(it: Iterate, start: Ints, tolerance: float) -> bool:
     first, last = int(start[0]), int(start[-1])
     if len(start) == 2 and last - first > linear.SMALL and not _nearly_ordered(it, first, last):
         return _large_block(it, first, last, tolerance)
-    # Elimination fills a block at most, if rows stay in their order.
-    filled = float((np.diff(start).astype(np.float64) ** 2).sum())
-    return _small_blocks(it, first, last, ordered=filled <= _FILL * (last - first))
+    return _small_blocks(it, first, last, ordered=fills_little(start))
 
 
 def _nearly_ordered(it: Iterate, first: int, last: int) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recurl.model.tables import Ints, Mask
+from recurl.model.tables import Floats, Ints, Mask
 from recurl.solving.outward import Indices
 
 if TYPE_CHECKING:
@@ -52,6 +52,28 @@ def _csr_tocsc() -> Any:
     return csr_tocsc
 
 
+def product(matrix: csr_array, x: Floats) -> Floats:
+    """The product of a matrix in compressed rows and a vector."""
+    routine = _csr_matvec()
+    if routine is None:
+        whole: Floats = matrix @ x
+        return whole
+    lines, columns = matrix.shape
+    found = np.zeros(lines)
+    routine(lines, columns, matrix.indptr, matrix.indices, matrix.data, x, found)
+    return found
+
+
+@cache
+def _csr_matvec() -> Any:
+    """The routine of scipy that multiplies; None if it is not where it was."""
+    try:
+        from scipy.sparse._sparsetools import csr_matvec
+    except ImportError:
+        return None
+    return csr_matvec
+
+
 def transposed(start: Ints, target: Ints, size: int) -> tuple[Ints, Ints]:
     """The rows that refer to each of some targets, ascending: first place of each, and rows.
 
@@ -61,7 +83,7 @@ def transposed(start: Ints, target: Ints, size: int) -> tuple[Ints, Ints]:
         ([0, 0, 2, 3], [0, 1, 0])
     """
     routine = _csr_tocsc()
-    any_data = np.zeros(len(target), np.int8)
+    any_data = np.empty(len(target), np.int8)
     if routine is None:
         from scipy.sparse import csr_array
 
@@ -87,11 +109,11 @@ def each_once(start: Ints, target: Ints) -> tuple[Ints, Ints]:
 
 
 def graph_of(start: Ints, target: Ints) -> csr_array:
-    """A graph in the form in which scipy searches it as it is."""
+    """A graph in the form in which scipy searches it as it is; lengths of edges mean nothing."""
     from scipy.sparse import csr_array
 
     n = len(start) - 1
-    graph: csr_array = unchecked(csr_array, (np.ones(len(target)), target, start), (n, n))
+    graph: csr_array = unchecked(csr_array, (np.empty(len(target)), target, start), (n, n))
     return graph
 
 

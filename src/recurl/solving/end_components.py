@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from recurl.model.tables import EXIT, Floats, Ints, Mask, runs
+from recurl.model.tables import EXITS, Floats, Ints, Mask, runs
 from recurl.solving.digraphs import Blocks, can_reach, unchecked
-from recurl.solving.equations import UNIT, Equations, closed_probabilities
+from recurl.solving.equations import UNIT, Equations, by_actions, closed_probabilities
 from recurl.solving.linear import solve_nonnegative
 from recurl.solving.one_exit_bounds import step_bounds
 from recurl.solving.one_exit_search import Callback, OneExitSearch
 from recurl.solving.one_exit_system import System
 from recurl.solving.outward import Indices, float_above, float_below
+from recurl.solving.quick_process import QuickBounds, solve_quickly
+from recurl.solving.solution import is_watched
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -39,51 +41,70 @@ class Process(NamedTuple):
     Attributes:
         flat: The model: one component, no boxes.
         greatest: Whether the greatest of the nonnegative totals is asked for.
+        pays: Whether transitions pay, or exits only.
         gain: What each action pays on average, exits included; at least 0. ``[A]``
-        size: The greatest reward or worth that it may pay. ``[A]``
+        paid: The reward or worth that each transition pays. ``[T]``
         owner: State of each action. ``[A]``
         target: State of each transition, -1 for exits and impossible ones. ``[T]``
+        edge: Vertex of each transition; impossible ones stay where they are. ``[T]``
         prob: Probability of each transition. ``[T]``
         action: Action of each transition. ``[T]``
+        place: State of each transition that it starts from. ``[T]``
         worth: What each exit is worth. ``[K]``
     """
 
     flat: RMDP
     greatest: bool
+    pays: bool
     gain: Floats
-    size: Floats
+    paid: Floats
     owner: Ints
     target: Ints
+    edge: Ints
     prob: Floats
     action: Ints
+    place: Ints
     worth: Floats
 
     @classmethod
     def of(cls, flat: RMDP, question: Question) -> Process | None:
         """Write down the process; None if totals are not of one sign."""
-        t = flat.tables
-        reward, worth = question.transition_rewards(t), question.root_values(t)
-        low, high = min(reward.min(), worth.min()), max(reward.max(), worth.max())
+        t, worth = flat.tables, question.root_values(flat.tables)
+        low, high, pays = float(worth.min()), float(worth.max()), question.rewards != "none"
+        paid = question.transition_rewards(t)
+        if pays:
+            low, high = min(low, float(paid.min())), max(high, float(paid.max()))
         if low < 0.0 < high:
             return None
-        greatest = low >= 0.0
-        reward, worth = np.abs(reward), np.abs(worth)
+        paid, worth = np.abs(paid), np.abs(worth)
+        leaves = np.flatnonzero(t.move == EXITS)
+        paid[leaves] += worth[t.landing[leaves]]
         prob = closed_probabilities(t) if flat.exact.binary else t.prob
-        leaves = t.vertex_kind[t.target] == EXIT
-        paid = reward + np.where(leaves, worth[np.where(leaves, t.vertex_port[t.target], 0)], 0.0)
-        action = np.repeat(np.arange(t.n_actions, dtype=np.int32), np.diff(t.transition_start))
-        begin = t.transition_start[:-1]
-        return cls(
-            flat,
-            greatest,
-            np.add.reduceat(prob * paid, begin),
-            np.maximum.reduceat(paid, begin),
-            t.action_vertex,
-            np.where(leaves | (prob <= 0.0), -1, t.target),
-            prob,
-            action,
-            worth,
-        )
+        count = np.diff(t.transition_start)
+        action = np.repeat(np.arange(t.n_actions, dtype=np.int32), count)
+        place = t.action_vertex[action]
+        target, edge = t.target.copy(), t.target
+        target[leaves] = -1
+        never = np.flatnonzero(prob <= 0.0)
+        if len(never):
+            edge = edge.copy()
+            target[never], edge[never] = -1, place[never]
+        gain = by_actions(t, prob * paid)
+        owner = t.action_vertex
+        greatest = low >= 0.0
+        columns = target, edge, prob, action, place, worth
+        return cls(flat, greatest, pays, gain, paid, owner, *columns)
+
+    @property
+    def largest(self) -> float:
+        """The most that a transition pays."""
+        return float(self.paid.max())
+
+    @property
+    def size(self) -> Floats:
+        """The greatest reward or worth that each action may pay."""
+        most: Floats = np.maximum.reduceat(self.paid, self.flat.tables.transition_start[:-1])
+        return most
 
     def edges(self, taken: Mask) -> csr_array:
         """Which states follow each state by some of the actions."""
@@ -247,8 +268,10 @@ class Quotient(System):
         return float_above(total) if direction > 0 else float_below(total)
 
 
-def _start_mean(model: RMDP, values: Floats) -> Fraction:
+def _start_mean(model: RMDP, values: Floats) -> Fraction | float:
     """The exact mean of values of the entries at which a run may start."""
+    if len(model.tables.start_prob) == 1:
+        return float(values[0])
     share = [model.exact.start(e) for e in range(len(model.tables.start_prob))]
     pairs = zip((p for p in share if p), values.tolist(), strict=True)
     return sum((p * Fraction(x) for p, x in pairs), Fraction())
@@ -288,7 +311,7 @@ class ProcessBounds:
         starts = flat.tables.starts
         low, high = (_start_mean(flat, v[starts]) for v in (self.lower, self.upper))
         negative = self.process.greatest != (self.question.sign > 0)
-        low, high = (-high, -low) if negative else (low, high)
+        low, high = (0 - high, 0 - low) if negative else (low, high)
         return float_below(low), float_above(high)
 
     def progress(self) -> Floats:
@@ -297,6 +320,8 @@ class ProcessBounds:
         If d are the steps of classes, and e those inside an end component until it may be left,
         then M d + e will do, with M at least max e + 1.
         """
+        if not self.inner.any():
+            return np.where(self.lower > 0, self.steps, 0.0)
         t, n = self.process.flat.tables, self.process.flat.tables.n_vertices
         moving = np.flatnonzero(t.states & (self.lower > 0))
         moving = moving[self.inner[t.action_start[moving] + self.actions[moving]]]
@@ -325,6 +350,7 @@ def solve_process(
     question: Question,
     epsilon: float,
     *,
+    quickly: bool = False,
     at_least: float | None = None,
     callback: Callback | None = None,
 ) -> ProcessBounds | None:
@@ -336,6 +362,12 @@ def solve_process(
     """
     process = Process.of(flat, question)
     if process is None:
+        return None
+    if at_least is None and not is_watched(callback):
+        found = solve_quickly(process, epsilon)
+        if found is not None:
+            return _by_vertex(process, question, found)
+    if quickly:
         return None
     classes = _greatest_classes(process) if process.greatest else _least_classes(process)
     if classes is None:
@@ -365,6 +397,18 @@ def solve_process(
     )
 
 
+def _by_vertex(process: Process, question: Question, found: QuickBounds) -> ProcessBounds:
+    """Bounds by vertex from those of rows."""
+    t = process.flat.tables
+    low, high, steps = np.zeros((3, t.n_vertices))
+    low[found.vertex], high[found.vertex] = found.lower, found.upper
+    steps[found.vertex] = found.progress
+    actions = found.action - t.action_start[:-1]
+    inner = np.zeros(t.n_actions, np.bool_)
+    low, high = _with_exits(process, low), _with_exits(process, high)
+    return ProcessBounds(process, question, "", low, high, actions, steps, inner, found.work)
+
+
 def _nothing(process: Process, question: Question, inner: Mask) -> ProcessBounds:
     """All states are worth 0."""
     zero = np.zeros(process.flat.tables.n_vertices)
@@ -375,8 +419,8 @@ def _nothing(process: Process, question: Question, inner: Mask) -> ProcessBounds
 
 def _with_exits(process: Process, values: Floats) -> Floats:
     t = process.flat.tables
-    exits = t.vertex_kind == EXIT
-    values[exits] = process.worth
+    first = int(t.n_entries[0])
+    values[first : first + len(process.worth)] = process.worth
     return values
 
 

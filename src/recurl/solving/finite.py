@@ -37,17 +37,20 @@ class StackContexts(NamedTuple):
         names: Component, context that called it, and box, of each.
         first: Where the vertices of each context begin, less the first vertex of its component.
         state: Vertex of the flat model behind each vertex of a context; -1 if there is none.
+        is_flat: Whether these are the same.
     """
 
     model: RMDP
     names: list[tuple[int, int, int]]
     first: list[int]
     state: Ints
+    is_flat: bool = False
 
     @classmethod
     def of_flat(cls, model: RMDP) -> StackContexts:
         """A model that is flat already."""
-        return cls(model, [(0, -1, -1)], [0], np.arange(model.tables.n_vertices, dtype=np.int32))
+        every = np.arange(model.tables.n_vertices, dtype=np.int32)
+        return cls(model, [(0, -1, -1)], [0], every, is_flat=True)
 
     @classmethod
     def of_stacks(cls, model: RMDP, states: Unravelling) -> StackContexts:
@@ -68,6 +71,8 @@ class StackContexts(NamedTuple):
     def spread(self, values: Floats, rise: float = 0.0) -> Floats:
         """Values by vertex of a context: ports are worth what follows them, and ``rise`` more."""
         t = self.model.tables
+        if self.is_flat:
+            return values
         found = np.where(self.state >= 0, values[self.state], 0.0)
         if len(self.names) == 1:
             return found
@@ -87,9 +92,9 @@ class StackContexts(NamedTuple):
     def policy(self, actions: Ints) -> Policy:
         """The policy that takes actions of the flat model; calls that no run makes enter any."""
         t = self.model.tables
+        if self.is_flat:
+            return Policy.stackless(self.model, actions)
         chosen = np.where(self.state >= 0, actions[self.state], 0)
-        if len(self.names) == 1 and t.n_components == 1:
-            return Policy.stackless(self.model, chosen)
         component = [c for c, _, _ in self.names]
         others = sorted(set(range(t.n_components)) - set(component))
         size = np.diff(t.component_start)
@@ -114,6 +119,7 @@ def solve_finite(
     epsilon: float,
     *,
     states: Unravelling | None = None,
+    quickly: bool = False,
     **options: Any,
 ) -> Solution | None:
     """The optimum of a model without boxes, or with few stacks, whether its policies end or not.
@@ -123,6 +129,7 @@ def solve_finite(
         question: What is asked.
         epsilon: Width of the interval to reach.
         states: The stacks of a hierarchical model, if they are known.
+        quickly: Whether to give up where end components would have to be looked for.
         options: ``at_least`` and ``callback``.
 
     Returns:
@@ -147,7 +154,11 @@ def solve_finite(
         states = states or stacks_of(model)
         if states is not None:
             flat, contexts = states.model_of_states(), StackContexts.of_stacks(model, states)
-    found = None if contexts is None else solve_process(flat, question, epsilon, **options)
+    found = (
+        None
+        if contexts is None
+        else solve_process(flat, question, epsilon, quickly=quickly, **options)
+    )
     if found is None or contexts is None:
         return None
     return solution_of(found, contexts, question, began)
@@ -168,11 +179,13 @@ def solution_of(
     low, high = found.interval
     lower, upper = (contexts.spread(x) for x in (found.lower, found.upper))
     t = contexts.model.tables
-    own = t.vertex_component == t.start_component
-    known = np.full((2, t.n_vertices), np.nan)
-    known[:, own] = np.stack([lower, upper])[:, : np.count_nonzero(own)]
+    if not contexts.is_flat:
+        own = t.vertex_component == t.start_component
+        known = np.full((2, t.n_vertices), np.nan)
+        known[:, own] = np.stack([lower, upper])[:, : np.count_nonzero(own)]
+        lower, upper = known
     if found.process.greatest != (question.sign > 0):
-        known = -known[::-1]
+        lower, upper = 0.0 - upper, 0.0 - lower
     stays = "finite: end components in which one can stay are taken as one state"
     return Solution(
         contexts.model,
@@ -182,8 +195,8 @@ def solution_of(
         "flattening and policy-iteration" if t.n_components > 1 else "policy-iteration",
         reason=stays + found.reason,
         policy=contexts.policy(found.actions),
-        values_lower=known[0],
-        values_upper=known[1],
+        values_lower=lower,
+        values_upper=upper,
         work=found.work,
         seconds=time.perf_counter() - began,
         _certify=partial(_certificate, found, contexts, question, (low, high)),
@@ -195,10 +208,12 @@ def _certificate(
 ) -> Certificate:
     """Bounds by state, and the progress that runs make where the lower ones are positive."""
     model = contexts.model
-    actions = np.where(contexts.state >= 0, found.actions[contexts.state], 0)
+    actions = found.actions
+    if not contexts.is_flat:
+        actions = np.where(contexts.state >= 0, actions[contexts.state], 0)
     progress = found.progress()
-    exits = found.process.flat.tables.vertex_kind == EXIT
-    progress[exits] = 0.5
+    first = int(found.process.flat.tables.n_entries[0])
+    progress[first : first + len(found.process.worth)] = 0.5
     return question.certificate(
         model,
         interval,

@@ -9,14 +9,16 @@ care of errors that die out slowly, which are those that look alike at neighbour
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from recurl.model.tables import Floats, Ints
-from recurl.solving.digraphs import unchecked
+from recurl.solving.digraphs import product, unchecked
 from recurl.solving.outward import Indices
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ SMALL, TOGETHER = 200, 3000
 """Rows up to which a block is small, and of small blocks that are solved at the same time."""
 LARGE = 50_000
 """Rows from which on a block is worth the second that compiling Gauss-Seidel sweeps takes."""
+_FILL_OF_ROW = 30
+"""Numbers of a row up to which elimination may fill it."""
 BASIS = 15
 """Krylov vectors between restarts."""
 _SPARSE = 30_000
@@ -42,6 +46,8 @@ _SMOOTHING = 2
 _WORSE = 1.5
 _SMALLEST_GROUP = 8
 _FEW_GROUPS, _FILL = 300, 10
+_CORRECTIONS, _QUICKLY, _EXACT = 9, 0.03, 4e-16
+"""Corrections that take less time than elimination, how they must shrink, and until when."""
 _FEW_ROWS = 10_000
 """Rows up to which scalar products of libraries stay on one thread."""
 
@@ -73,14 +79,14 @@ class Chain(NamedTuple):
 
     def remainder(self, x: Floats) -> Floats:
         """``constant + P x - x``."""
-        left: Floats = self.constant + self.matrix @ x - x
+        left: Floats = self.constant + product(self.matrix, x) - x
         return left
 
     def sweep(self, x: Floats, times: int) -> Floats:
         """X after some sweeps: of Jacobi, or of Gauss and Seidel if there are many rows."""
         if len(x) < LARGE:
             for _ in range(times):
-                x = self.constant + self.matrix @ x
+                x = self.constant + product(self.matrix, x)
             return x
         from recurl.solving.sweep_kernel import sweep_rows
 
@@ -95,7 +101,7 @@ class Chain(NamedTuple):
         That takes care of the error that dies out most slowly where rows mix well. As
         ``right >= 1 + P right``, or nearly so, the multiple is finite.
         """
-        rest, slack = self.remainder(x), right - self.matrix @ right
+        rest, slack = self.remainder(x), right - product(self.matrix, right)
         total = float(slack.sum())
         factor = float(rest.sum()) / total if total > 0.0 else 0.0
         return x + factor * right, float(np.abs(rest - factor * slack).max())
@@ -103,6 +109,8 @@ class Chain(NamedTuple):
 
 def chosen_lines(matrix: csr_array, chosen: Ints) -> csr_array:
     """Some lines of a matrix."""
+    if len(chosen) == matrix.shape[0] and (chosen[1:] > chosen[:-1]).all():
+        return matrix
     if len(chosen) >= LARGE:
         return matrix[chosen]
     begin = matrix.indptr[chosen]
@@ -181,6 +189,76 @@ def solve_directly(chain: Chain, *, ordered: bool = False) -> Floats | None:
     return None if factors is None else factors.solve(chain.constant, trans="T")
 
 
+def solve_lines(lines: csr_array, b: Floats, block_start: Ints) -> Floats | None:
+    """Solutions of ``x = b + P x`` for several b, one per row; None if the matrix is singular.
+
+    Rows that refer to earlier ones only are solved in order. If the others matter little, that is
+    repeated for what remains; else rows are eliminated, see `factorise`. Blocks may be empty.
+    """
+    n = b.shape[1]
+    row = np.repeat(np.arange(n, dtype=np.int32), np.diff(lines.indptr))
+    below = lines.indices < row
+    if below.all():
+        return _in_order(lines, lines.data, b)
+    if n <= DENSE:
+        dense = -lines.toarray()
+        dense.flat[:: n + 1] += 1.0
+        found = solve_dense(dense, b.T)
+        return None if found is None else found.T
+    found = _in_order_repeatedly(lines, np.where(below, lines.data, 0.0), b)
+    if found is not None:
+        return found
+    factors = factorise(lines, ordered=fills_little(block_start))
+    return None if factors is None else factors.solve(np.asfortranarray(b.T), trans="T").T
+
+
+def fills_little(block_start: Ints) -> bool:
+    """Whether elimination in the order of rows, which fills a block at most, fills little."""
+    filled = float((np.diff(block_start).astype(np.float64) ** 2).sum())
+    return filled <= _FILL_OF_ROW * int(block_start[-1] - block_start[0])
+
+
+@cache
+def _gstrs() -> Any:
+    """The routine of scipy that substitutes in triangular factors; None if it is not there."""
+    try:
+        from scipy.sparse.linalg._dsolve._superlu import gstrs
+    except ImportError:
+        return None
+    return gstrs
+
+
+def _in_order(lines: csr_array, weight: Floats, b: Floats) -> Floats:
+    """Solutions for rows that refer to earlier ones only; weights of other entries are 0."""
+    n, routine = b.shape[1], _gstrs()
+    if routine is None:
+        parts = (weight, lines.indices, lines.indptr)
+        factors: Any = factorise(unchecked(type(lines), parts, (n, n)), ordered=True)
+        solved: Floats = factors.solve(np.asfortranarray(b.T), trans="T").T
+        return solved
+    # Rows of -P are columns of an upper triangle; its diagonal is with the other factor.
+    diagonal = np.ones(n), np.arange(n, dtype=np.int32), np.arange(n + 1, dtype=np.int32)
+    upper = -weight, lines.indices, lines.indptr
+    found: Floats = routine("T", n, n, *diagonal, n, len(weight), *upper, b.T.copy(order="F"))[0].T
+    return found
+
+
+def _in_order_repeatedly(lines: csr_array, weight: Floats, b: Floats) -> Floats | None:
+    """Solutions by correcting what remains, if that shrinks quickly; else None."""
+    x = _in_order(lines, weight, b)
+    size = _EXACT * np.abs(b).max(axis=1)
+    before = math.inf
+    for _ in range(_CORRECTIONS):
+        rest = b + (lines @ x.T).T - x
+        left = float((np.abs(rest).max(axis=1) / (size + _EXACT * np.abs(x).max(axis=1))).max())
+        if left <= 1.0:
+            return x
+        if not left < _QUICKLY * before:
+            return None
+        x, before = x + _in_order(lines, weight, rest), left
+    return None
+
+
 class LinearSolver:
     """Solves systems of one size that differ little from each other, as policies improve.
 
@@ -217,7 +295,7 @@ class LinearSolver:
         basis[0] = rest / length
         for k in range(1, BASIS + 1):
             tries[k - 1] = lumped.apply(chain, basis[k - 1])
-            vector = tries[k - 1] - chain.matrix @ tries[k - 1]
+            vector = tries[k - 1] - product(chain.matrix, tries[k - 1])
             hessenberg[: k + 1, k - 1] = _orthogonalise(basis, vector, k)
             factors, left = _least_remainder(hessenberg[: k + 1, :k], length)
             if left <= reduction * length or not hessenberg[k, k - 1] > 0.0:
@@ -393,10 +471,10 @@ def _quickly(chain: Chain, precision: float) -> Floats | None:
     for _ in range(_PRODUCTS):
         if not np.sqrt(_dot(rest, rest)) > precision * size:
             break
-        moved = ahead - matrix @ ahead
+        moved = ahead - product(matrix, ahead)
         step = length / _dot(shadow, moved)
         half = rest - step * moved
-        turned = half - matrix @ half
+        turned = half - product(matrix, half)
         smooth = _dot(turned, half) / _dot(turned, turned)
         x = x + step * ahead + smooth * half
         rest = half - smooth * turned

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from recurl.solving.question import Question
     from recurl.solving.solution import Solution
 
+_QUICKLY = ("auto", "policy-iteration")
+"""Methods by which flat models are solved without bounds on the steps of all policies."""
 _QUICK = 0.9
 """Greatest sum of weights of an action with which sweeps are as quick as anything."""
 
@@ -51,8 +53,13 @@ def solve_one_exit(
     """
     began = time.perf_counter()
     options: dict[str, Any] = {"at_least": at_least, "callback": callback}
-    if question.rewards == "none" and (found := solve_finite(model, question, epsilon, **options)):
-        return found
+    flat = model.tables.n_components == 1 and model.tables.n_boxes == 0
+    if (flat and method in _QUICKLY) or question.rewards == "none":
+        found = solve_finite(
+            model, question, epsilon, quickly=question.rewards != "none", **options
+        )
+        if found is not None:
+            return found
     system = System.of(model, question)
     steps = step_bounds(system)
     if steps is None and question.rewards == "none":

@@ -17,6 +17,7 @@ import numpy as np
 from recurl.model.certificate import Certificate, Piece, Point
 from recurl.model.tables import CALL
 from recurl.solving.blocks import HUGE, Iterate, policy_iteration
+from recurl.solving.digraphs import product
 from recurl.solving.equations import UNIT, Equations
 
 if TYPE_CHECKING:
@@ -59,13 +60,13 @@ def step_bounds(system: System) -> Floats | None:
 
 def holds_above(eq: Equations, gain: Floats, size: Floats, x: Floats) -> bool:
     """Whether x >= the value of every action, rounding counted: then x is an upper bound."""
-    value = gain + eq.matrix @ x + _doubt(eq, size, x)
+    value = gain + product(eq.matrix, x) + _doubt(eq, size, x)
     return bool((value <= eq.owners(x)).all())
 
 
 def holds_below(eq: Equations, gain: Floats, size: Floats, x: Floats, choice: Ints) -> bool:
     """Whether x <= the value of the chosen actions, rounding counted: then x is a lower bound."""
-    value = (gain + eq.matrix @ x)[choice] - _doubt(eq, size, x)[choice]
+    value = (gain + product(eq.matrix, x))[choice] - _doubt(eq, size, x)[choice]
     return bool((value >= x).all())
 
 
@@ -81,10 +82,10 @@ def _slopes(system: System, x: Floats, steps: Floats, choice: Ints) -> tuple[flo
     the lower bound, only the chosen actions matter.
     """
     eq = system.equations
-    slack = eq.owners(steps) - eq.matrix @ steps - 2.0 * eq.reach(steps) * eq.error
+    slack = eq.owners(steps) - product(eq.matrix, steps) - 2.0 * eq.reach(steps) * eq.error
     if not (slack > 0.0).all():
         return math.inf, math.inf
-    excess = system.gain + eq.matrix @ x - eq.owners(x)
+    excess = system.gain + product(eq.matrix, x) - eq.owners(x)
     doubt = _doubt(eq, system.size, x)
     up = (excess + doubt) / slack
     down = (doubt[choice] - excess[choice]) / slack[choice]
@@ -97,7 +98,7 @@ def _shortfalls(system: System, x: Floats, sign: float) -> Floats:
     Rounding is counted four times: what is made of these numbers is rounded as well.
     """
     eq, own = system.equations, system.equations.owners(x)
-    value = system.gain + eq.matrix @ x - own
+    value = system.gain + product(eq.matrix, x) - own
     short: Floats = sign * value + 4.0 * _doubt(eq, system.size, x) + 4.0 * UNIT * np.abs(own)
     return short
 

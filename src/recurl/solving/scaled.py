@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _USUAL = 40
 """Exponents of two up to which numbers are as good as any."""
+_LEAST = 2.0**-30
 _FINE, _ROUGH = 1e-12, 1e-6
 """Widths of intervals that can be reached, and that are narrow, in units of the greatest reward."""
 
@@ -62,7 +63,10 @@ def scale_of(model: RMDP, question: Question) -> int:
         >>> scale_of(recurl.zoo.cloud(), recurl.Question())
         0
     """
-    most = Fraction(max(map(abs, question.exit_values), default=0.0))
+    greatest = max(map(abs, question.exit_values), default=0.0)
+    if question.rewards == "none" and _LEAST <= greatest <= 1.0 / _LEAST:
+        return 0
+    most = Fraction(greatest)
     if question.rewards == "model":
         most = max(most, model.exact.greatest_reward())
     elif question.rewards == "steps":

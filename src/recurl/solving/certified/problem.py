@@ -11,8 +11,9 @@ import numpy as np
 
 from recurl.errors import NotProperError
 from recurl.model.tables import CALL, Floats, Ints, Tables
+from recurl.solving.digraphs import unchecked
 from recurl.solving.ending_policies import ending_policy
-from recurl.solving.linear import chosen_lines, unchecked
+from recurl.solving.linear import chosen_lines
 from recurl.solving.potential import Potential, potential
 from recurl.solving.properness import analyse, step_evidence
 
