@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.errors import NotProperError
+from recurl.model.tables import runs
 from recurl.solving import linear
 from recurl.solving.digraphs import product
 from recurl.solving.equations import UNIT, Equations
@@ -94,22 +95,22 @@ class Iterate:
             return self._improve_in_order(first, last)
         eq, rows = self.equations, slice(first, last)
         a, b = int(eq.action_start[first]), int(eq.action_start[last])
-        begin = eq.action_start[rows] - a
-        value = self.gain[a:b] + product(eq.lines(a, b), self.x)
-        best = np.maximum.reduceat(value, begin)
-        own = value[self.choice[rows] - a]
-        better = best > own + 8 * UNIT * np.abs(own)
-        switched = int(np.count_nonzero(better))
-        if switched:
-            count = np.diff(eq.action_start[first : last + 1])
-            hits = np.flatnonzero(value == np.repeat(best, count))[::-1]
-            found = np.empty(last - first, np.int32)
-            found[np.repeat(np.arange(last - first), count)[hits]] = hits
-            self.choice[rows] = np.where(better, found + a, self.choice[rows])
+        value = product(eq.lines(a, b), self.x)
+        value += self.gain[a:b]
+        best = np.maximum.reduceat(value, eq.action_start[rows] - a)
+        choice, x = self.choice[rows], self.x[rows]
+        own = value[choice - a]
+        better = np.flatnonzero(best > own + 8 * UNIT * np.abs(own))
+        if len(better):
+            begin = eq.action_start[first + better]
+            count = eq.action_start[first + better + 1] - begin
+            hits = np.flatnonzero(value[runs(begin - a, count)] == np.repeat(best[better], count))
+            owner = np.repeat(np.arange(len(better)), count)[hits][::-1]
+            choice[better[owner]] = runs(begin, count)[hits][::-1]
         with np.errstate(invalid="ignore"):
-            change = float(np.abs(best - self.x[rows]).max())
-        self.x[rows] = best
-        return change, switched
+            change = float(np.abs(best - x).max())
+        x[:] = best
+        return change, len(better)
 
     def _improve_in_order(self, first: int, last: int) -> tuple[float, int]:
         """The same with new values of rows used by the rows after them."""

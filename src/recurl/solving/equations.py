@@ -17,6 +17,7 @@ import numpy.typing as npt
 from recurl.model.graphs import vertex_graph
 from recurl.model.tables import CALL, CALLS, Floats, Ints, Mask, Tables, runs
 from recurl.solving.digraphs import Blocks, product, unchecked
+from recurl.solving.linear import LARGE
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -74,6 +75,8 @@ class Equations(NamedTuple):
             first[ports] = t.n_actions + np.cumsum(exits[ports]) - exits[ports]
         source = runs(first[order], count[order]).astype(np.int32, copy=False)
         matrix = _matrix(t, row, exits, source, prob)
+        if t.n_boxes and len(order) < LARGE:
+            matrix.sum_duplicates()  # for eliminations
         source[source >= t.n_actions] = -1
         return cls(
             action_start,
@@ -129,9 +132,13 @@ class Equations(NamedTuple):
         again: Floats = np.bincount(action, matrix.data[loops], len(self.error)).astype(np.float64)
         again[again >= 1.0] = 0.0
         scale: Floats = 1.0 / (1.0 - again)
-        weight = matrix.data * np.repeat(scale, count)
-        weight[loops[again[action] > 0.0]] = 0.0
-        free = unchecked(type(matrix), (weight, matrix.indices, matrix.indptr), matrix.shape)
+        kept = np.ones(len(row), np.bool_)
+        kept[loops[again[action] > 0.0]] = False
+        before = np.zeros(len(row) + 1, np.int32)
+        np.cumsum(kept, out=before[1:])
+        weight = (matrix.data * np.repeat(scale, count))[kept]
+        parts = weight, matrix.indices[kept], before[matrix.indptr]
+        free = unchecked(type(matrix), parts, matrix.shape)
         return self._replace(matrix=free), scale
 
     def lines(self, first: int, last: int) -> csr_array:

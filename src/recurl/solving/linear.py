@@ -46,6 +46,8 @@ _SMOOTHING = 2
 _WORSE = 1.5
 _SMALLEST_GROUP = 8
 _FEW_GROUPS, _FILL = 300, 10
+# Panels of several columns only pay where much fills in, and then little.
+_OPTIONS = {"DiagPivotThresh": 0.0, "PanelSize": 1, "Relax": 20, "SymmetricMode": True}
 _CORRECTIONS, _QUICKLY, _EXACT = 9, 0.03, 4e-16
 """Corrections that take less time than elimination, how they must shrink, and until when."""
 _FEW_ROWS = 10_000
@@ -147,7 +149,6 @@ def factorise(matrix: csr_array, *, ordered: bool = False) -> Any | None:
     they are ordered.
     """
     from scipy.sparse import csc_array
-    from scipy.sparse.linalg import splu
 
     n, row = matrix.shape[0], np.arange(matrix.shape[0] + 1, dtype=np.int32)
     start = matrix.indptr.astype(np.int32, copy=False) + row
@@ -156,17 +157,53 @@ def factorise(matrix: csr_array, *, ordered: bool = False) -> Any | None:
     index, value = np.empty(len(others), np.int32), np.ones(len(others))
     index[start[:-1]], index[others] = row[:-1], matrix.indices
     value[others] = -matrix.data
-    return _factors(unchecked(csc_array, (value, index, start), (n, n)), splu, ordered=ordered)
+    return _factors(unchecked(csc_array, (value, index, start), (n, n)), ordered=ordered)
 
 
-def _factors(matrix: Any, splu: Any, *, ordered: bool = False) -> Any | None:
+def _factors(matrix: Any, *, ordered: bool = False) -> Any | None:
     order = "NATURAL" if ordered else "MMD_AT_PLUS_A"
-    # Panels of several columns only pay where much fills in, and then little.
-    options = {"diag_pivot_thresh": 0.0, "panel_size": 1, "options": {"SymmetricMode": True}}
+    gstrf, sort = _superlu_routines()
     try:
-        return splu(matrix, permc_spec=order, **options)
+        if gstrf is not None and sort is not None:
+            start, index = (x.astype(np.int32, copy=False) for x in (matrix.indptr, matrix.indices))
+            sort(matrix.shape[1], start, index, matrix.data)
+            if not _stand_twice(start, index):
+                return gstrf(
+                    matrix.shape[0],
+                    len(index),
+                    matrix.data,
+                    index,
+                    start,
+                    csc_construct_func=type(matrix),
+                    ilu=False,
+                    options={"ColPerm": order, **_OPTIONS},
+                )
+        from scipy.sparse.linalg import splu
+
+        return splu(matrix, permc_spec=order, diag_pivot_thresh=0.0, options=_OPTIONS)
     except RuntimeError:  # exactly singular
         return None
+
+
+def _stand_twice(start: Ints, index: Ints) -> bool:
+    """Whether entries of a column stand twice, given that each has some, and that they ascend."""
+    same = index[1:] == index[:-1]
+    same[start[1:-1] - 1] = False
+    return bool(same.any())
+
+
+@cache
+def _superlu_routines() -> tuple[Any, Any]:
+    """The routines of scipy that factorise, and sort entries; None if they are not there.
+
+    What `splu` does before it calls them takes as long as the factors of a few hundred rows.
+    """
+    try:
+        from scipy.sparse._sparsetools import csr_sort_indices
+        from scipy.sparse.linalg._dsolve._superlu import gstrf
+    except ImportError:
+        return None, None
+    return gstrf, csr_sort_indices
 
 
 def solve_dense(matrix: Floats, b: Floats) -> Floats | None:
@@ -349,9 +386,7 @@ class Lumped:
         while coarse.nnz > _FILL * coarse.shape[0] > _FILL * _FEW_GROUPS:
             self.size *= 2
             coarse = _in_pairs(coarse)
-        from scipy.sparse.linalg import splu
-
-        self._factors = _factors(coarse, splu) if np.isfinite(coarse.data).all() else None
+        self._factors = _factors(coarse) if np.isfinite(coarse.data).all() else None
 
     @property
     def usable(self) -> bool:
