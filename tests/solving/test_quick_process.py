@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import recurl
 from recurl.model.tables import Layout
-from recurl.solving import linear, quick_process
+from recurl.solving import end_components, linear, quick_process
 from recurl.solving.end_components import Process, solve_process
 from recurl.solving.finite import solve_finite
 from recurl.solving.quick_process import solve_quickly
@@ -62,7 +62,7 @@ def test_quick_bounds_are_certified_and_agree(
     proved = recurl.verify(model, found.certificate)
     assert (proved.lower, proved.upper) == (found.lower, found.upper)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quick_process, "_LARGEST", 0)
+        patch.setattr(end_components, "MOST", 0)
         slowly = solve_finite(model, question, 1e-6)
     if slowly is not None:
         assert found.lower <= slowly.upper

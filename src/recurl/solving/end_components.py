@@ -25,7 +25,7 @@ from recurl.solving.one_exit_bounds import step_bounds
 from recurl.solving.one_exit_search import Callback, OneExitSearch
 from recurl.solving.one_exit_system import System
 from recurl.solving.outward import Indices, float_above, float_below
-from recurl.solving.quick_process import QuickBounds, solve_quickly
+from recurl.solving.quick_process import MOST, QuickBounds, solve_quickly
 from recurl.solving.solution import is_watched
 
 if TYPE_CHECKING:
@@ -360,10 +360,11 @@ def solve_process(
         Bounds; None if totals are not of one sign, if one can stay and gain forever, or if
         staying costs.
     """
-    process = Process.of(flat, question)
+    small = flat.tables.n_transitions <= MOST
+    process = Process.of(flat, question) if small or not quickly else None
     if process is None:
         return None
-    if at_least is None and not is_watched(callback):
+    if small and at_least is None and not is_watched(callback):
         found = solve_quickly(process, epsilon)
         if found is not None:
             return _by_vertex(process, question, found)

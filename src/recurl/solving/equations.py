@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recurl.model.graphs import vertex_graph
-from recurl.model.tables import CALL, CALLS, Floats, Ints, Mask, Tables, runs
+from recurl.model.tables import CALL, CALLS, EXITS, Floats, Ints, Mask, Tables, runs
 from recurl.solving.digraphs import Blocks, product, unchecked
 from recurl.solving.linear import LARGE
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 UNIT = 2.0**-53
 """Relative error of one rounded operation."""
+_SOON = 0.04
+"""Probability to leave with which sweeps are quick."""
 
 
 class Equations(NamedTuple):
@@ -57,7 +59,7 @@ class Equations(NamedTuple):
             within: Vertices to leave out are False; the others must not lead there.
         """
         states, exits = t.states, _exits_called(t)
-        blocks = Blocks.of(*_vertex_graph(t, exits))
+        blocks = _one_block(t, prob) or Blocks.of(*_vertex_graph(t, exits))
         count = np.where(states, np.diff(t.action_start), exits)
         kept = states | (count > 1)
         if within is not None:
@@ -204,6 +206,20 @@ def _exits_called(t: Tables) -> Ints:
         return np.zeros(t.n_vertices, np.int32)
     callee = np.append(t.box_component, 0)[t.vertex_box]
     return np.where(t.vertex_kind == CALL, t.n_exits[callee], 0)
+
+
+def _one_block(t: Tables, prob: Floats) -> Blocks | None:
+    """All vertices as one block, if there are many, and each action leaves soon; else None.
+
+    Sweeps over all of them are quick then, whatever the blocks are.
+    """
+    if t.n_vertices < LARGE or t.n_boxes:
+        return None
+    leaves = t.move == EXITS
+    if np.count_nonzero(leaves) < t.n_actions or by_actions(t, leaves * prob).min() < _SOON:
+        return None
+    every = np.arange(t.n_vertices, dtype=np.int32)
+    return Blocks(np.zeros_like(every), every, np.array([0, t.n_vertices], np.int32))
 
 
 def _vertex_graph(t: Tables, exits: Ints) -> tuple[Ints, Ints]:

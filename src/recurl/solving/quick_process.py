@@ -31,7 +31,7 @@ _FALL = 0.25
 """How much steps fall along an action at least that counts as one along which they fall."""
 _SHARE = 0.05
 """Share of the width asked for that an action may be better by and not be taken."""
-_LARGEST = 20_000
+MOST = 20_000
 """Transitions up to which searching end components costs more than solving the equations."""
 
 
@@ -58,8 +58,6 @@ class QuickBounds(NamedTuple):
 def solve_quickly(process: Process, epsilon: float) -> QuickBounds | None:
     """Bounds that are as narrow as asked at all states; None if they could not be proved."""
     t = process.flat.tables
-    if t.n_transitions > _LARGEST:
-        return None
     start, source = transposed(t.transition_start[t.action_start], process.edge, t.n_vertices)
     action = t.action_start[:-1].copy()
     if process.greatest:
