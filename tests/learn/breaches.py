@@ -26,6 +26,7 @@ BREACHES: list[tuple[dict[str, Any], str]] = [
     ({"exits": 3}, r"info\['exits'\] must be a list .* not 3"),
     ({"exits": MISSING}, r"info\['exits'\] must be a list .* it is missing"),
     ({"event": "cal"}, r"info\['event'\] must be one of .*'return'\), not 'cal'"),
+    ({"event": MISSING}, r"info has no 'event': give 'call', 'return' or None with every step"),
     ({"after": 1.0}, r"exit 0 was announced as .* but the observation is "),
     ({"after": np.nan}, r"the observation must be finite"),
     ({"seen": None}, r"the observation is not in the .* space: None is not of Box"),

@@ -159,6 +159,17 @@ def known_event(info: dict[str, Any], terminated: bool = False) -> str | None:
     return event
 
 
+def told_event(info: dict[str, Any], terminated: bool = False) -> str | None:
+    """The event of a step in an environment whose ``reset`` told one.
+
+    Raises:
+        ProtocolError: There is none, and the step did not end the run; or see `known_event`.
+    """
+    if not terminated and "event" not in info:
+        raise ProtocolError("info has no 'event': give 'call', 'return' or None with every step")
+    return known_event(info, terminated)
+
+
 def announced_exits(info: dict[str, Any], view: View | None = None) -> Sequence[Any]:
     """The exits that a call announces.
 

@@ -30,6 +30,7 @@ from recurl.env.protocol import (
     most_counterfactuals,
     not_announced,
     not_in_space,
+    told_event,
 )
 from recurl.errors import ProtocolError
 from recurl.learn.deep.encoding import known_exits, observation_encoder
@@ -243,7 +244,7 @@ class DeepEnvEngine(DeepEngine):
         # What the device knows too, kept here because asking it takes time.
         self._count, self._loss, self._end = 0, 0.0, math.inf
         self._seen: Seen | None = None
-        self._silent = not flat
+        self._silent, self._tells_events = not flat, False
 
     @property
     def observation_space(self) -> spaces.Space[Any]:
@@ -379,7 +380,8 @@ class DeepEnvEngine(DeepEngine):
     def _note_move(self, lane: int, moment: Moment) -> None:
         s, stack = self._seen, self._stacks[lane]
         assert s is not None
-        event = None if self.flat else known_event(moment.info, moment.terminated)
+        read_event = told_event if self._tells_events else known_event
+        event = None if self.flat else read_event(moment.info, moment.terminated)
         s.move[lane] = EXITS if moment.terminated else STEP
         if event == "call":
             s.move[lane] = CALLS
@@ -467,7 +469,8 @@ class DeepEnvEngine(DeepEngine):
         """Begin an episode in a lane."""
         assert self._seen is not None
         observation, info = look
-        self._silent = self._silent and "event" not in info
+        self._tells_events = "event" in info
+        self._silent = self._silent and not self._tells_events
         self._seen.next[lane] = row = self._row(observation)
         self._seen.next_mask[lane] = self._mask(row, info)
 

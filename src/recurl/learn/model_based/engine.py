@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from recurl.env.protocol import (
     finite_reward,
     known_event,
     not_announced,
+    told_event,
 )
 from recurl.errors import ProtocolError
 from recurl.interrupts import whole
@@ -120,6 +121,7 @@ class ModelBasedEngine:
         self._announced: dict[int, Sequence[Any]] = {}
         self._context = Context(0, [])
         self._length, self._return = 0, 0.0
+        self._read_event: Callable[[dict[str, Any], bool], str | None] = known_event
         self._kept: tuple[int, Planner] | None = None
 
     def _beliefs(self, gamma: float, prior: float, *, optimistic: bool, same: float) -> Beliefs:
@@ -177,6 +179,7 @@ class ModelBasedEngine:
         return self.steps > 0 or self.episodes > 0
 
     def _begin(self, observation: Any, info: dict[str, Any]) -> None:
+        self._read_event = told_event if "event" in info else known_event
         if not self._has_begun and "event" not in info:
             warnings.warn(SILENT, stacklevel=2)
         state = self.counts.visit(observation, info.get("action_mask"))
@@ -210,7 +213,7 @@ class ModelBasedEngine:
     ) -> None:
         """Count what a step did, and follow it."""
         reward = finite_reward(gain)
-        event = known_event(info, terminated)
+        event = self._read_event(info, terminated)
         if terminated:
             self.counts.add(pair, END if self._stack else LEAVE, 0, -1, reward)
         else:
