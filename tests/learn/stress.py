@@ -33,7 +33,6 @@ import numpy as np
 import recurl
 from recurl.interrupts import requested
 from recurl.learn.callbacks import SaveEvery
-from recurl.learn.deep.learner import DeepLearner
 from recurl.learn.learner import Learner
 
 BUDGET = 10_000
@@ -45,14 +44,15 @@ PARALLEL: dict[str, Any] = {
     **SETTINGS, "preset": "parallel", "hidden": (8,), "batch": 8, "warm_up": 50, "copies": 4,
     "rollout": 5,
 }  # fmt: skip
-KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "RecursiveQLearning": (recurl.RecursiveQLearning, SETTINGS),
-    "QLearning": (recurl.QLearning, SETTINGS),
-    "DeepRecursiveQLearning": (recurl.DeepRecursiveQLearning, SMALL),
-    "DQN": (recurl.DQN, SMALL),
-    "parallel": (recurl.DeepRecursiveQLearning, PARALLEL),
-    "ModelBasedRecursiveLearning": (recurl.ModelBasedRecursiveLearning, SETTINGS),
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "RecursiveQLearning": ("RecursiveQLearning", SETTINGS),
+    "QLearning": ("QLearning", SETTINGS),
+    "DeepRecursiveQLearning": ("DeepRecursiveQLearning", SMALL),
+    "DQN": ("DQN", SMALL),
+    "parallel": ("DeepRecursiveQLearning", PARALLEL),
+    "ModelBasedRecursiveLearning": ("ModelBasedRecursiveLearning", SETTINGS),
 }
+"""Names of learners, which are imported when they are made, and their settings."""
 LOOPS: dict[str, Callable[[], Any]] = {
     "model": recurl.zoo.cloud,
     "environment": lambda: gym.make("recurl/Cloud-v0"),
@@ -60,10 +60,14 @@ LOOPS: dict[str, Callable[[], Any]] = {
 ENDLESS = 10**12
 
 
+def learner_class(kind: str) -> Any:
+    """The class of a kind of learner."""
+    return getattr(recurl, KINDS[kind][0])
+
+
 def make(kind: str, loop: str) -> Learner:
     """A new learner."""
-    learner, settings = KINDS[kind]
-    made: Learner = learner(LOOPS[loop](), **settings)
+    made: Learner = learner_class(kind)(LOOPS[loop](), **KINDS[kind][1])
     made.set_budget(BUDGET)
     return made
 
@@ -129,7 +133,7 @@ def check(learner: Learner, loop: str, path: Path) -> None:
     learner.save(path)
     assert type(learner).load(path, LOOPS[loop]()).steps == learner.steps
     if loop == "model":
-        few = {"max_contexts": 20} if isinstance(learner, DeepLearner) else {}
+        few = {"max_contexts": 20} if hasattr(learner.settings, "hidden") else {}
         assert learner.policy(**few) is not None  # type: ignore[attr-defined]
         learner.predict(0)
     else:
@@ -220,7 +224,7 @@ def kill(kind: str, loop: str, times: int, seed: int) -> int:
                 assert child.stdout.readline() == b"running\n"
                 time.sleep(draw.uniform(0, 1))
                 child.kill()
-            loaded = KINDS[kind][0].load(path, LOOPS[loop]()).steps
+            loaded = learner_class(kind).load(path, LOOPS[loop]()).steps
             assert loaded > steps, f"{steps - loaded} steps were lost"
             steps = loaded
         left = [name.name for name in Path(folder).iterdir() if name != path]
@@ -231,7 +235,7 @@ def kill(kind: str, loop: str, times: int, seed: int) -> int:
 def run(kind: str, loop: str, path: Path) -> None:
     """Learn on from a file, saving there, until killed."""
     if path.exists():
-        learner: Learner = KINDS[kind][0].load(path, LOOPS[loop]())
+        learner: Learner = learner_class(kind).load(path, LOOPS[loop]())
     else:
         learner = make(kind, loop)
     learner.learn(1, checkpoint=path)
