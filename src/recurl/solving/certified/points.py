@@ -90,7 +90,7 @@ class Cloud:
         rows = max(1, _CHUNK // (len(self) * max(entries, v.shape[1])))
         for i in range(0, n, rows):
             part = slice(i, min(n, i + rows))
-            rise = self._rises(v[part])
+            rise = self.rises(v[part])
             for entry in range(entries):
                 total = rise + u[:, entry]
                 nodes[part, entry] = best = total.argmin(axis=1)
@@ -101,12 +101,12 @@ class Cloud:
         """The least u_i + max(v - v_i) for each vector and entry: ``[n, E]``."""
         rows = max(1, _CHUNK // (len(self) * u.shape[1]))
         parts = [
-            (self._rises(v[i : i + rows])[:, :, None] + u).min(axis=1)
+            (self.rises(v[i : i + rows])[:, :, None] + u).min(axis=1)
             for i in range(0, max(len(v), 1), rows)
         ]
         return np.concatenate(parts)
 
-    def _rises(self, v: Floats) -> Floats:
+    def rises(self, v: Floats) -> Floats:
         """max(v - v_i) for each vector and context."""
         if v.shape[1] > _MANY and v.size * len(self) <= _AT_ONCE:
             most: Floats = (v.T[:, :, None] - self.vectors.T[:, None, :]).max(axis=0)
@@ -118,7 +118,7 @@ class Cloud:
 
     def spans(self, v: Floats) -> Floats:
         """max(v - v_i) - min(v - v_i) for each vector and context."""
-        return self._rises(v) + Cloud(-self.vectors)._rises(-v)
+        return self.rises(v) + Cloud(-self.vectors).rises(-v)
 
     def _farthest(self, nodes: np.ndarray, v: Floats) -> Floats:
         """One at the exit with the greatest v - v_i, else 0."""

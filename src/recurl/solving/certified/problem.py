@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,11 +41,26 @@ class Site:
     returns: Ints
 
 
+class Boxes(NamedTuple):
+    """The boxes of a component, one row each; -1 in unused places.
+
+    Attributes:
+        callee: Component that each calls.
+        calls: Call ports, counted within the component. ``[boxes, E]``
+        returns: Return ports, counted within the component. ``[boxes, K]``
+    """
+
+    callee: Ints
+    calls: Ints
+    returns: Ints
+
+
 @dataclass(frozen=True, eq=False)
 class Component:
     """One component as matrices; vertices and actions are counted within it.
 
     Attributes:
+        number: Its number.
         first: Its first vertex in the model.
         size: Number of vertices.
         entries: Number of entries; they come first.
@@ -62,6 +77,7 @@ class Component:
         sites: The same calls by component called.
     """
 
+    number: int
     first: int
     size: int
     entries: int
@@ -107,6 +123,33 @@ class Component:
     def choices(self) -> np.ndarray:
         """Number of actions of each state."""
         return np.diff(np.append(self.begin, len(self.gain)))
+
+    @cached_property
+    def depth(self) -> float:
+        """Most moves in a row without a call; infinite if there is no limit."""
+        return self._depth(through_calls=False)
+
+    @cached_property
+    def whole_depth(self) -> float:
+        """Most moves in a row if a call is one of them; infinite if there is no limit."""
+        return self._depth(through_calls=True)
+
+    def _depth(self, *, through_calls: bool) -> float:
+        known = np.ones(self.size, bool)
+        known[self.states], known[self.calls] = False, not through_calls
+        action = np.repeat(np.arange(len(self.gain)), np.diff(self.matrix.indptr))
+        state = np.repeat(np.arange(len(self.states)), self.choices)[action]
+        for depth in range(self.size + 1):
+            if known.all():
+                return depth
+            before = known.copy()
+            open_moves = np.bincount(state, ~before[self.matrix.indices], len(self.states))
+            known[self.states] = open_moves == 0
+            if through_calls:
+                known[self.calls] = (before[self.returns] | ~self.inside).all(axis=1)
+            if (known == before).all():
+                break
+        return math.inf
 
     @cached_property
     def small(self) -> bool:
@@ -184,6 +227,7 @@ class Component:
         returns = np.where(inside, (t.box_return[box] - first)[:, None] + places, 0)
         entries = int(t.n_entries[number])
         return cls(
+            number,
             first,
             last - first,
             entries,
@@ -204,6 +248,19 @@ class Component:
 def _site(t: Tables, callee: int, called: Ints, returns: Ints) -> Site:
     calls = np.flatnonzero(called == callee).reshape(-1, int(t.n_entries[callee]))
     return Site(callee, calls, returns[calls[:, 0], : t.n_exits[callee]])
+
+
+def _boxes(part: Component, entries: int, exits: int) -> Boxes:
+    count = sum(len(site.calls) for site in part.sites)
+    callee = np.repeat([s.callee for s in part.sites], [len(s.calls) for s in part.sites])
+    calls, returns = np.full((count, entries), -1), np.full((count, exits), -1)
+    first = 0
+    for site in part.sites:
+        own = slice(first, first + len(site.calls))
+        calls[own, : site.calls.shape[1]] = part.calls[site.calls]
+        returns[own, : site.returns.shape[1]] = site.returns
+        first = own.stop
+    return Boxes(callee.astype(np.int64), calls, returns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +310,12 @@ class SearchProblem:
     def components(self) -> list[Component]:
         """All components as matrices."""
         return [Component.of(self.tables, self.gain, c) for c in range(self.tables.n_components)]
+
+    @cached_property
+    def boxes(self) -> list[Boxes]:
+        """The boxes of all components."""
+        shape = int(self.tables.n_entries.max()), self.tables.max_exits
+        return [_boxes(part, *shape) for part in self.components]
 
     @property
     def start(self) -> int:

@@ -124,7 +124,7 @@ class PointSearch:
         before = found.gap
         if self.last is not None:
             self._refine(self.last)
-        upper, slack = self._solved(self._contexts(), found)
+        upper, slack = self.solve(found)
         self.calls = Calls.of(upper)
         inverses = inverses_of(upper)
         visits = visits_of_calls(upper, inverses)
@@ -145,9 +145,9 @@ class PointSearch:
     def _every(self) -> range:
         return range(len(self.problem.components))
 
-    def _solved(self, contexts: Contexts, found: BestBounds) -> tuple[Upper, float]:
+    def solve(self, found: BestBounds) -> tuple[Upper, float]:
         """The upper bound at all points, kept, and its slack: a share of the gap that it leaves."""
-        slack = self._slack(found.gap)
+        contexts, slack = self._contexts(), self._slack(found.gap)
         upper = upper_bound(contexts, *self._start(contexts, slack))
         if not upper.found:
             upper = upper_bound(contexts, self._from_above(contexts), slack)

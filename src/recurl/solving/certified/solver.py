@@ -108,9 +108,7 @@ class _Run:
             self._solve_together(search, rounds=1000)
         if not self.done and exits > LINE_EXITS:
             search = PointSearch(self.problem, self.epsilon, None, lower, connected=False)
-            search.round(self.found)
-            assert search.last is not None
-            upper = search.last
+            upper, _ = search.solve(self.found)
         if not self.done and exits <= HULL_EXITS:
             upper, lower = self._follow(upper, lower, *_HASTY)
             if not self.done:

@@ -2,107 +2,43 @@
 
 A trial goes from the start, with the actions that look best from above, into the calls where both
 bounds are farthest apart, and puts points at their exit values; on the way out it backs up both
-bounds. Some trials are made side by side. Values of points only fall, and pieces refer to older
-pieces only: whatever is there is a bound at any time.
+bounds. Many trials are made side by side, each bundle a call deeper than the last one. Values of
+points only fall, and pieces refer to older pieces only: whatever is there is a bound at any time.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recurl.model.tables import Floats
+from recurl.solving.certified.batch import Batch
 from recurl.solving.certified.contexts import Contexts
-from recurl.solving.certified.linear import block_of
 from recurl.solving.certified.lower import Lower
+from recurl.solving.certified.pieces import Chosen, Pieces, shares
 from recurl.solving.certified.points import Cloud
 from recurl.solving.certified.upper import Upper
 
 if TYPE_CHECKING:
-    from recurl.solving.certified.problem import Component, SearchProblem, Site
+    from recurl.solving.certified.batch import Group, Index, Own
+    from recurl.solving.certified.problem import SearchProblem
 
-_SLACK = 1e-13
 _NEAR = 1e-13
 _DEPTH = 64
-_SIDE_BY_SIDE = 8
-_SWEEPS, _ROUNDS, _STEPS = 40, 20, 200
+_SIDE_BY_SIDE = 128
+_WORTHWHILE = 0.01
+"""Share of the greatest weighted gap of a level from which on a call is followed."""
+_ROUNDS, _STEPS = 20, 200
 _ROOM = 1.5
 """Times the points needed that a component may have before needless ones are taken out."""
 _LEFT = 1e-3
 """Share of a run that may be lost."""
+_KEPT = 64
+"""Numbers of contexts whose equations are kept."""
 
 Level = dict[int, tuple[np.ndarray, Floats]]
-"""By component: points that trials have come to, and how often at each entry: ``[E, points]``."""
-
-
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """The pieces of one component: a column each.
-
-    Attributes:
-        vectors: Exit values at which they were found. ``[pieces, K]``
-        action: Actions of states, counted within the component. ``[states, pieces]``
-        callee: Pieces that the calls enter. ``[calls, pieces]``
-        rewards: R of entries. ``[entries, pieces]``
-        reach: p of entries. ``[entries, pieces, K]``
-        whole: R, and p behind it, of all vertices, by piece. ``[vertices, 1 + K]`` each
-    """
-
-    vectors: Floats
-    action: np.ndarray
-    callee: np.ndarray
-    rewards: Floats
-    reach: Floats
-    whole: list[Floats]
-
-    @classmethod
-    def of(
-        cls, entries: int, vectors: Floats, action: np.ndarray, callee: np.ndarray, both: Floats
-    ) -> Pieces:
-        """Pieces with given R, and p behind it: ``[vertices, pieces, 1 + K]``."""
-        rewards, reach = both[:entries, :, 0].copy(), both[:entries, :, 1:].copy()
-        whole = [both[:, i].copy() for i in range(len(vectors))]
-        return cls(vectors, action, callee, rewards, reach, whole)
-
-    @cached_property
-    def from_entries(self) -> tuple[Floats, Floats]:
-        """Sums of p and R over the entries: ``[pieces, K]`` and ``[pieces]``."""
-        return self.reach.sum(axis=0), self.rewards.sum(axis=0)
-
-    def at(self, vectors: Floats) -> Floats:
-        """Values of all pieces at exit values, from the entries: ``[n, entries, pieces]``."""
-        least = vectors.min(axis=1)
-        along = vectors - least[:, None]
-        flat: Floats = along @ self.reach.reshape(-1, self.reach.shape[2]).T
-        worth = flat.reshape(len(vectors), *self.rewards.shape)
-        worth += self.rewards
-        worth += least[:, None, None]
-        return worth
-
-    def below(self, vectors: Floats) -> Floats:
-        """A lower bound at all vertices for exit values, by a piece good at entries."""
-        least = vectors.min(axis=1)
-        along = vectors - least[:, None]
-        total, earned = self.from_entries
-        best = (along @ total.T + earned).argmax(axis=1).tolist()
-        terms = np.append(np.ones((len(along), 1)), along, axis=1)
-        worth = np.array([self.whole[i] @ own for i, own in zip(best, terms, strict=True)])
-        found: Floats = worth.T + least
-        return found
-
-    def joined(self, other: Pieces) -> Pieces:
-        """These, and others behind them."""
-        return Pieces(
-            np.concatenate([self.vectors, other.vectors]),
-            np.concatenate([self.action, other.action], axis=1),
-            np.concatenate([self.callee, other.callee], axis=1),
-            np.concatenate([self.rewards, other.rewards], axis=1),
-            np.concatenate([self.reach, other.reach], axis=1),
-            self.whole + other.whole,
-        )
+"""By component: points that trials have come to, and how often at each entry: ``[points, E]``."""
 
 
 class Trials:
@@ -115,12 +51,14 @@ class Trials:
 
     Attributes:
         points: Points of each component, vectors normalised to minimum 0.
-        values: Values of the vertices of each component at them. ``[vertices, points]``
+        values: Values of the vertices of each component at them. ``[points, vertices]``
         pieces: Pieces of each component.
+        depth: Contexts on the way from the start to the last one of the last trials, at most.
         clock: Number of backups so far.
         changed: Clock when the entries of each point last fell.
+        latest: The latest of these of each component.
         checked: Clock when the calls of each point were last bounded.
-        called: Values of the vertices of each point then. ``[vertices, points]``
+        called: Values of the vertices of each point then. ``[points, vertices]``
         tried: Number of pieces when pieces at each point were last looked for.
     """
 
@@ -136,30 +74,30 @@ class Trials:
             raised = upper.raised(c, every[c], excess)
             least = raised[part.exits].min(axis=0)
             self.points.append(Cloud((raised[part.exits] - least).T))
-            self.values.append(raised - least)
-        self.clock = 0
+            self.values.append((raised - least).T)
+        self.clock, self.depth = 0, 1
         self.tried = [np.zeros(len(points), np.int64) for points in self.points]
         self.changed = [np.zeros(len(points), np.int64) for points in self.points]
+        self.latest = [0] * len(self.points)
         self.checked = [np.full(len(points), -1) for points in self.points]
         self.called = [np.full_like(values, np.inf) for values in self.values]
         self.room = [0.0] * len(self.points)
         self._prune()
-        self.pieces = [_pieces_of(lower, c) for c in range(len(self.points))]
+        self.pieces = [Pieces.of_lower(lower, c) for c in range(len(self.points))]
+        self._batches: dict[tuple[int, ...], Batch] = {}
 
     def run(self) -> None:
-        """Some trials side by side."""
+        """Many trials side by side."""
         c, prob = self.problem.start, self.problem.tables.start_prob
-        root = self._points_at(c, self.problem.root[None])
-        level: Level = {c: (root, prob[:, None])}
-        levels: list[Level] = []
-        while level and len(levels) < _DEPTH:
-            levels.append(level)
+        level: Level = {c: (self._points_at(c, self.problem.root[None]), prob[None])}
+        levels: list[Own] = []
+        self.depth += 1
+        while level and len(levels) < min(self.depth, _DEPTH):
+            levels.append({c: own for c, (own, _) in level.items()})
             level = self._next(level)
-        for level in reversed(levels):
-            for c, (own, _) in level.items():
-                self._back_up_above(c, own)
-            for c, (own, _) in level.items():
-                self._back_up_below(c, own)
+        for own in reversed(levels):
+            self._back_up_above(own)
+            self._back_up_below(own)
         self._prune()
 
     def go_deeper(self) -> None:
@@ -172,18 +110,18 @@ class Trials:
         for c, part in enumerate(self.problem.components):
             vectors, values = self.points[c].vectors, self.values[c]
             if len(vectors) > self.room[c]:
-                kept = needed_points(vectors, values[part.entry_rows].T)
-                self.points[c], self.values[c] = Cloud(vectors[kept]), values[:, kept]
+                kept = needed_points(vectors, values[:, part.entry_rows])
+                self.points[c], self.values[c] = Cloud(vectors[kept]), values[kept]
                 self.changed[c], self.checked[c] = self.changed[c][kept], self.checked[c][kept]
-                self.called[c], self.tried[c] = self.called[c][:, kept], self.tried[c][kept]
-                self.room[c] = _ROOM * len(kept) + _SIDE_BY_SIDE
+                self.called[c], self.tried[c] = self.called[c][kept], self.tried[c][kept]
+                self.room[c] = _ROOM * len(kept) + 8
 
     def bounds(self) -> tuple[float, float]:
         """Both bounds at the start."""
         c, prob, root = self.problem.start, self.problem.tables.start_prob, self.problem.root[None]
         entries = self.problem.components[c].entry_rows
         low = self.pieces[c].at(root)[0].max(axis=1)
-        high = self.points[c].least(self.values[c][entries].T, root)[0]
+        high = self.points[c].least(self.values[c][:, entries], root)[0]
         return float(prob @ low), float(prob @ high)
 
     def vectors(self) -> list[Floats]:
@@ -193,7 +131,7 @@ class Trials:
     def upper(self) -> Upper:
         """The points as an upper bound."""
         contexts = Contexts(self.problem, list(self.points))
-        return Upper.of(contexts, np.concatenate([w.ravel() for w in self.values]))
+        return Upper.of(contexts, np.concatenate([w.T.ravel() for w in self.values]))
 
     def lower(self) -> Lower:
         """The pieces as a policy over them."""
@@ -213,301 +151,252 @@ class Trials:
             sound=True,
         )
 
-    def _points_at(self, c: int, vectors: Floats) -> np.ndarray:
+    def _batch(self, own: Own) -> Batch:
+        """The equations of some contexts."""
+        counts = tuple(len(own.get(c, ())) for c in range(len(self.points)))
+        found = self._batches.get(counts)
+        if found is None:
+            if len(self._batches) >= _KEPT:
+                self._batches.clear()
+            found = self._batches[counts] = Batch(self.problem, counts)
+        return found
+
+    def _points_at(self, c: int, vectors: Floats) -> Index:
         """The points of a component at exit values, made where there are none."""
         part, points = self.problem.components[c], self.points[c]
         wanted = vectors - vectors.min(axis=1, keepdims=True)
         apart = points.spans(wanted)
-        near: np.ndarray = apart.argmin(axis=1)
+        near: Index = apart.argmin(axis=1)
         close = _NEAR * (1.0 + wanted.max(axis=1))
-        new = np.flatnonzero(apart[np.arange(len(near)), near] > close)
-        if len(new):
-            near[new] = len(points) + np.arange(len(new))
-            values = points.least(self.values[c].T, wanted[new]).T
-            values[part.exits] = wanted[new].T
-            self.points[c] = Cloud(np.concatenate([points.vectors, wanted[new]]))
-            self.values[c] = np.concatenate([self.values[c], values], axis=1)
-            self.called[c] = np.concatenate([self.called[c], np.full_like(values, np.inf)], axis=1)
-            self.changed[c] = np.append(self.changed[c], np.full(len(new), self.clock))
-            self.checked[c] = np.append(self.checked[c], np.full(len(new), -1))
-            self.tried[c] = np.append(self.tried[c], np.zeros(len(new), np.int64))
+        far = np.flatnonzero(apart[np.arange(len(near)), near] > close)
+        if len(far) == 0:
+            return near
+        new = wanted[far]
+        if len(far) > 1:
+            like = (Cloud(new).spans(new) <= close[far]).argmax(axis=1)
+            firsts, place = _numbered(like, len(far))
+            near[far], new = len(points) + place, new[firsts]
+        else:
+            near[far] = len(points)
+        values = points.least(self.values[c], new)
+        values[:, part.exits] = new
+        self.points[c] = Cloud(np.concatenate([points.vectors, new]))
+        self.values[c] = np.concatenate([self.values[c], values])
+        self.called[c] = np.concatenate([self.called[c], np.full_like(values, np.inf)])
+        self.changed[c] = np.append(self.changed[c], np.full(len(new), self.clock))
+        self.latest[c] = self.clock
+        self.checked[c] = np.append(self.checked[c], np.full(len(new), -1))
+        self.tried[c] = np.append(self.tried[c], np.zeros(len(new), np.int64))
         return near
 
     def _next(self, level: Level) -> Level:
         """Points at the exit values of the calls of a level that promise most."""
-        found = []
-        for c, (own, mass) in level.items():
-            self._back_up_above(c, own)
-            found += self._promising(c, own, mass)
-        found.sort(key=lambda call: -call[0])
-        chosen: dict[int, list[tuple[Floats, int, float]]] = {}
-        for score, callee, port, vector, visits in found[:_SIDE_BY_SIDE]:
-            if score > max(self.tolerance, 0.01 * found[0][0]):
-                chosen.setdefault(callee, []).append((vector, port, visits))
+        own = {c: points for c, (points, _) in level.items()}
+        self._back_up_above(own)
+        batch = self._batch(own)
+        w = batch.joined([self.values[c][points] for c, points in own.items()])
+        piece, below = self._best_pieces(batch, w)
+        visits = self._visits(batch, level, w, piece)[batch.calls]
+        score = (visits * np.maximum(w[batch.calls] - below, 0.0)).sum(axis=1)
+        least = max(self.tolerance, _WORTHWHILE * float(score.max(initial=0.0)))
+        chosen = np.argsort(-score, kind="stable")[:_SIDE_BY_SIDE]
+        chosen = np.sort(chosen[score[chosen] > least])
         after: Level = {}
-        for c, calls in chosen.items():
-            at = self._points_at(c, np.array([vector for vector, _, _ in calls]))
-            own, place = np.unique(at, return_inverse=True)
-            mass = np.zeros((self.problem.components[c].entries, len(own)))
-            for (_, port, visits), x in zip(calls, place.tolist(), strict=True):
-                mass[port, x] += visits
-            after[c] = own, np.minimum(mass, 1.0)
+        for group in batch.groups:
+            mine = chosen[(chosen >= group.boxes.start) & (chosen < group.boxes.stop)]
+            if len(mine):
+                at = self._points_at(group.callee, w[group.returns[mine - group.boxes.start]])
+                points, place = _numbered(at, len(self.points[group.callee]))
+                mass = np.zeros((len(points), group.calls.shape[1]))
+                np.add.at(mass, place, visits[mine, : mass.shape[1]])
+                after[group.callee] = points, np.minimum(mass, 1.0)
         return after
 
-    def _promising(
-        self, c: int, own: np.ndarray, mass: Floats
-    ) -> list[tuple[float, int, int, Floats, float]]:
-        """Calls of some points with their gap, weighted: callee, entry, exit values and visits."""
-        part, w = self.problem.components[c], self.values[c][:, own]
-        piece, below = self._best_pieces(part, w)
-        visits = self._visits(c, own, piece, mass)[part.calls]
-        score = visits * np.maximum(w[part.calls] - below, 0.0)
-        order = np.argsort(-score, axis=None, kind="stable")[:_SIDE_BY_SIDE]
-        found = []
-        for i, x in zip(*np.unravel_index(order, score.shape), strict=True):
-            if score[i, x] > self.tolerance:
-                vector = w[part.returns[i, part.inside[i]], x]
-                call = int(part.callee[i]), int(part.port[i]), vector, float(visits[i, x])
-                found.append((float(score[i, x]), *call))
-        return found
-
-    def _best_pieces(self, part: Component, w: Floats) -> tuple[np.ndarray, Floats]:
-        """The best piece for each call where vertices are worth w, and what it is worth."""
-        shape = (len(part.calls), w.shape[1])
-        piece, worth = np.zeros(shape, np.int64), np.zeros(shape)
-        for site in part.sites:
-            vectors = _rows(w, site.returns)
-            value = self.pieces[site.callee].at(vectors)
-            piece[site.calls] = _by_call(value.argmax(axis=2), site.calls.shape)
-            worth[site.calls] = _by_call(value.max(axis=2), site.calls.shape)
+    def _best_pieces(self, batch: Batch, w: Floats) -> tuple[Index, Floats]:
+        """The best piece for each call where slots are worth w, and what it is worth."""
+        piece, worth = np.zeros(batch.calls.shape, np.int64), np.zeros(batch.calls.shape)
+        for group in batch.groups:
+            value = self.pieces[group.callee].at(w[group.returns])
+            best = value.argmax(axis=2)
+            piece[group.boxes, : best.shape[1]] = best
+            worth[group.boxes, : best.shape[1]] = value.max(axis=2)
         return piece, worth
 
-    def _visits(self, c: int, own: np.ndarray, piece: np.ndarray, mass: Floats) -> Floats:
-        """Expected visits of vertices under actions that may be best, as far as bounds tell.
+    def _visits(self, batch: Batch, level: Level, w: Floats, piece: Index) -> Floats:
+        """Expected visits of slots under actions that may be best, as far as bounds tell.
 
         Half of a run goes where it looks best from above, the other half evenly to all actions
         that look better from above than the best does from below.
         """
-        part, w = self.problem.components[c], self.values[c][:, own]
-        low = self.pieces[c].below(self.points[c].vectors[own])[part.states]
-        earned, most = part.earned(w)
-        best, count = part.first_best(earned, most), part.choices
-        hopeful = (earned >= low.repeat(count, axis=0)).astype(float)
-        even = np.add.reduceat(hopeful, part.begin, axis=0).repeat(count, axis=0)
+        low = batch.joined(
+            [self.pieces[c].below(self.points[c].vectors[own]) for c, (own, _) in level.items()]
+        )
+        earned, most = batch.earned(w)
+        hopeful = (earned >= low[batch.acting]).astype(float)
+        even = np.add.reduceat(hopeful, batch.begin).repeat(batch.choices)
         taken = 0.5 * hopeful / np.maximum(even, 1.0)
-        taken[best, np.arange(len(own))] += 0.5
-        state = part.states.repeat(count)
-        share = self._shares(part, piece)
-        back = [
-            (part.calls[site.calls], site.returns, share[site.calls][..., : site.returns.shape[1]])
-            for site in part.sites
-        ]
-        left = np.zeros((part.size, len(own)))
-        left[part.entry_rows] = mass
+        taken[batch.first_best(earned, most)] += 0.5
+        share = shares(self.pieces, batch, piece)
+        left = np.zeros(batch.size + 1)
+        left[batch.entries] = np.concatenate([mass.ravel() for _, mass in level.values()])
         visits = left.copy()
         for _ in range(_STEPS):
-            new = part.backwards @ (taken * left[state])
-            for calls, returns, share in back:
-                new[returns] = np.einsum("benk,ben->bkn", share, left[calls])
+            new = batch.backwards @ (taken * left[batch.acting])
+            new[batch.returns] = (left[batch.calls][:, None, :] @ share)[:, 0]
+            new[-1] = 0.0
             left = new
             visits += left
             if left.sum() <= _LEFT:
                 break
         return visits
 
-    def _shares(self, part: Component, piece: np.ndarray) -> Floats:
-        """Where calls return in given pieces: ``[calls, n, K]``."""
-        share = np.zeros((*piece.shape, part.returns.shape[1]))
-        for site in part.sites:
-            reach = self.pieces[site.callee].reach
-            entry = np.arange(len(reach))[:, None]
-            share[site.calls, :, : reach.shape[2]] = reach[entry, piece[site.calls]]
-        return share
-
-    def _back_up_above(self, c: int, own: np.ndarray) -> None:
+    def _back_up_above(self, own: Own) -> None:
         """Lower the values of some points as far as the bounds of their calls allow.
 
         Those whose callees have not changed since stay as they are.
         """
-        part = self.problem.components[c]
-        latest = max((int(self.changed[s.callee].max()) for s in part.sites), default=0)
-        own = own[self.checked[c][own] <= latest]
-        if len(own) == 0:
+        own = {c: due for c, mine in own.items() if len(due := mine[self._due(c, mine)])}
+        if not own:
             return
-        w, checked = self.values[c][:, own], self.checked[c][own]
-        before, last = w[part.entry_rows].copy(), self.called[c][:, own]
+        batch = self._batch(own)
+        w = batch.joined([self.values[c][mine] for c, mine in own.items()])
+        last = batch.joined([self.called[c][mine] for c, mine in own.items()])
+        seen = np.concatenate([self.checked[c][mine] for c, mine in own.items()])
         self.clock += 1
         for _ in range(_ROUNDS):
-            for _ in range(_SWEEPS):
-                best = np.minimum(part.earned(w)[1], w[part.states])
-                change = float((w[part.states] - best).max(initial=0.0))
-                w[part.states] = best
-                if change <= self.fine:
-                    break
-            falls = [self._call_above(part, site, w, last, checked) for site in part.sites]
-            checked, last = np.full(len(own), self.clock), w.copy()
-            if max(falls, default=0.0) <= self.fine:
+            batch.settle(w, np.minimum, self.fine)
+            fall = self._lower_calls(batch, w, last, seen)
+            seen, last = np.full_like(seen, self.clock), w.copy()
+            if fall <= self.fine:
                 break
-        self.values[c][:, own] = w
-        self.checked[c][own], self.called[c][:, own] = self.clock, last
-        self.changed[c][own[(w[part.entry_rows] < before).any(axis=0)]] = self.clock
+        split = zip(own.items(), batch.split(w), batch.split(last), strict=True)
+        for (c, mine), values, called in split:
+            entries = self.problem.components[c].entry_rows
+            fell = (values[:, entries] < self.values[c][mine, entries]).any(axis=1)
+            if fell.any():
+                self.changed[c][mine[fell]] = self.latest[c] = self.clock
+            self.checked[c][mine] = self.clock
+            self.values[c][mine], self.called[c][mine] = values, called
 
-    def _call_above(
-        self, part: Component, site: Site, w: Floats, last: Floats, checked: np.ndarray
-    ) -> float:
-        """Lower the bounds of some boxes; by how much they fall.
+    def _due(self, c: int, own: Index) -> np.ndarray:
+        """Whether some callee of the component has changed since some points were checked."""
+        sites = self.problem.components[c].sites
+        latest = max((self.latest[site.callee] for site in sites), default=0)
+        due: np.ndarray = self.checked[c][own] <= latest
+        return due
+
+    def _lower_calls(self, batch: Batch, w: Floats, last: Floats, seen: Index) -> float:
+        """Lower the bounds of calls; by how much they fall.
 
         Where exit values are those of when they were last computed, only points that have changed
         since can lower them.
         """
-        fallen = (w[site.returns] < last[site.returns]).any(axis=1).ravel()
-        other, same = fallen.nonzero()[0], (~fallen).nonzero()[0]
-        recent = (self.changed[site.callee] >= checked.min()).nonzero()[0]
-        if len(other) == 0 and len(recent) == 0:
-            return 0.0
-        points, entries = self.points[site.callee], self.problem.components[site.callee].entry_rows
-        u, rows = self.values[site.callee][entries].T, part.calls[site.calls]
-        vectors, bound = _rows(w, site.returns), np.full((len(fallen), u.shape[1]), np.inf)
-        if len(other):
-            bound[other] = points.least(u, vectors[other])
-        if len(recent) and len(same):
-            bound[same] = Cloud(points.vectors[recent]).least(u[recent], vectors[same])
-        new = np.minimum(_by_call(bound, site.calls.shape), w[rows])
-        fall = float((w[rows] - new).max(initial=0.0))
-        w[rows] = new
+        fallen = (w[batch.returns] < last[batch.returns]).any(axis=1)
+        since = np.where(fallen, 0, seen[batch.owner])
+        fall = 0.0
+        for group in batch.groups:
+            if self.latest[group.callee] >= since[group.boxes].min():
+                fall = max(fall, self._lower_group(group, w, fallen, since))
         return fall
 
-    def _back_up_below(self, c: int, own: np.ndarray) -> None:
+    def _lower_group(self, group: Group, w: Floats, fallen: np.ndarray, since: Index) -> float:
+        points, entries = self.points[group.callee], group.calls.shape[1]
+        u, old = self.values[group.callee][:, :entries], w[group.calls]
+        vectors, new = w[group.returns], old.copy()
+        other, same = fallen[group.boxes].nonzero()[0], (~fallen[group.boxes]).nonzero()[0]
+        if len(other):
+            new[other] = np.minimum(points.least(u, vectors[other]), old[other])
+        if len(same):
+            recent = self.changed[group.callee] >= since[group.boxes][same].min()
+            if recent.any():
+                bound = Cloud(points.vectors[recent]).least(u[recent], vectors[same])
+                new[same] = np.minimum(bound, old[same])
+        w[group.calls] = new
+        return float((old - new).max())
+
+    def _back_up_below(self, own: Own) -> None:
         """Add the pieces of the policies that look best at some points, if they gain something."""
-        part, known = self.problem.components[c], self.pieces[c]
         pieces = sum(len(each.vectors) for each in self.pieces)
-        own = own[self.tried[c][own] < pieces]
-        if len(own) == 0:
+        own = {c: due for c, mine in own.items() if len(due := mine[self.tried[c][mine] < pieces])}
+        if not own:
             return
-        self.tried[c][own] = pieces
-        vectors = self.points[c].vectors[own]
-        before = known.at(vectors).max(axis=2)
-        low, callee = self._values_below(c, vectors)
-        hope = (low[part.entry_rows].T - before).max(axis=1)
-        own = np.flatnonzero(hope > self.fine)
-        if len(own) == 0:
-            return
-        low, vectors, callee = low[:, own], vectors[own], callee[:, own]
-        action = part.greedy(low)
-        both, sound = self._solved(part, action, callee, low)
-        terms = np.append(np.ones((len(own), 1)), vectors, axis=1)
-        worth = np.einsum("enk,nk->ne", both[part.entry_rows], terms)
-        gained = (worth - before[own]).max(axis=1)
-        kept = np.flatnonzero(sound & (gained > self.fine))
-        if len(kept):
-            columns = vectors[kept], action[:, kept], callee[:, kept], both[:, kept]
-            self.pieces[c] = known.joined(Pieces.of(part.entries, *columns))
+        vectors, before, hopeful = {}, {}, []
+        for c, mine in own.items():
+            self.tried[c][mine] = pieces
+            vectors[c] = self.points[c].vectors[mine]
+            before[c] = self.pieces[c].at(vectors[c]).max(axis=2)
+        batch = self._batch(own)
+        low, piece = self._values_below(batch, vectors)
+        entered = np.zeros(len(low), np.int64)
+        entered[batch.calls] = piece
+        kept: Own = {}
+        for (c, part, _), values, calls in zip(
+            batch.parts, batch.split(low), batch.split(entered[:-1]), strict=True
+        ):
+            hope = (values[:, part.entry_rows] - before[c]).max(axis=1) > self.fine
+            if hope.any():
+                kept[c] = np.flatnonzero(hope)
+                hopeful.append((values[hope], calls[hope]))
+        if kept:
+            found = self._batch(kept)
+            low = found.joined([values for values, _ in hopeful])
+            piece = np.append(np.concatenate([calls.ravel() for _, calls in hopeful]), 0)
+            vectors = {c: vectors[c][mine] for c, mine in kept.items()}
+            before = {c: before[c][mine] for c, mine in kept.items()}
+            self._add_pieces(found, vectors, before, low, piece)
 
-    def _values_below(self, c: int, vectors: Floats) -> tuple[Floats, np.ndarray]:
-        """Values with exits worth some vectors and calls worth their best piece, and that piece."""
-        part, last = self.problem.components[c], np.zeros(0)
-        returns = part.returns[part.inside]
-        low = self.pieces[c].below(vectors)
-        low[part.exits] = vectors.T
-        for _ in range(_ROUNDS):
-            for _ in range(_SWEEPS):
-                best = np.maximum(part.earned(low)[1], low[part.states])
-                change = float((best - low[part.states]).max(initial=0.0))
-                low[part.states] = best
-                if change <= self.fine:
-                    break
-            if last.size and not (low[returns] > last).any():
-                break
-            last = low[returns]
-            callee, worth = self._best_pieces(part, low)
-            risen = float((worth - low[part.calls]).max(initial=0.0))
-            low[part.calls] = np.maximum(worth, low[part.calls])
-            if risen <= self.fine:
-                break
-        return low, callee
-
-    def _solved(
-        self, part: Component, action: np.ndarray, callee: np.ndarray, low: Floats
-    ) -> tuple[Floats, np.ndarray]:
-        """R, and p behind it, of pieces with some choices; which are sound.
-
-        They are a little below the solution. ``[vertices, n, 1 + K]``
-        """
-        n, exits = action.shape[1], part.exits.stop - part.exits.start
-        share = self._shares(part, callee)
-        paid = np.array(
-            [
-                self.pieces[d].rewards[port, own]
-                for d, port, own in zip(part.callee, part.port, callee, strict=True)
-            ]
-        ).reshape(len(part.calls), n)
-        rest = np.maximum(1.0 - share.sum(axis=2), 0.0)
+    def _add_pieces(
+        self,
+        batch: Batch,
+        vectors: dict[int, Floats],
+        before: dict[int, Floats],
+        low: Floats,
+        piece: Index,
+    ) -> None:
+        """Add the pieces that are best for values of slots, and calls that enter some pieces."""
+        action = batch.first_best(*batch.earned(low))
         size = max(1.0, float(np.abs(low).max(initial=0.0)), self.problem.size)
-        right = np.zeros((part.size, n, 1 + exits))
-        right[part.states, :, 0] = part.gain[action] - _SLACK * size
-        right[part.states, :, 1:] = right[part.calls, :, 1:] = -_SLACK
-        own = np.arange(exits)
-        right[part.exits.start + own, :, 1 + own] = 1.0
-        block = block_of(part, n)
-        block.update(np.arange(n), action, share)
-        both = np.zeros((part.size, n, 1))
-        for columns in (1, 1 + exits):
-            lost = rest * _least(part, both[:, :, 0])
-            right[part.calls, :, 0] = paid + lost - _SLACK * size
-            both = block.solve(right[:, :, :columns])
-        np.maximum(both[:, :, 1:], 0.0, out=both[:, :, 1:])
-        if exits == 1:
-            both[:, :, 1] = 1.0
-        return both, _sound(part, action, both, share, paid + rest * _least(part, both[:, :, 0]))
+        both, sound = Chosen.of(self.pieces, batch, action, piece[batch.calls], size).solved()
+        start = 0
+        columns = batch.split(both), batch.split(piece[:-1]), batch.counted_within(action)
+        for (c, part, n), own, calls, actions in zip(batch.parts, *columns, strict=True):
+            exits = part.exits.stop - part.exits.start
+            terms = np.append(np.ones((n, 1)), vectors[c], axis=1)
+            own = own[:, :, : 1 + exits]
+            worth = (own[:, part.entry_rows] @ terms[:, :, None])[:, :, 0]
+            gained = (worth - before[c]).max(axis=1) > self.fine
+            kept = np.flatnonzero(sound[start : start + n] & gained)
+            start += n
+            if len(kept):
+                chosen = vectors[c][kept], actions[:, kept], calls[kept][:, part.calls].T, own[kept]
+                self.pieces[c] = self.pieces[c].joined(Pieces.of(part.entries, *chosen))
+
+    def _values_below(self, batch: Batch, vectors: dict[int, Floats]) -> tuple[Floats, Index]:
+        """Values with exits worth some vectors and calls worth their best piece, and that piece."""
+        low = batch.joined([self.pieces[c].below(own) for c, own in vectors.items()])
+        low[batch.exits] = np.concatenate([own.ravel() for own in vectors.values()])
+        last = None
+        for _ in range(_ROUNDS):
+            batch.settle(low, np.maximum, self.fine)
+            after = low[batch.returns]
+            if last is not None and not (after > last).any():
+                break
+            last = after
+            piece, worth = self._best_pieces(batch, low)
+            risen = np.maximum(worth, low[batch.calls])
+            change = float((risen - low[batch.calls]).max(initial=0.0))
+            low[batch.calls] = risen
+            low[-1] = 0.0
+            if change <= self.fine:
+                break
+        return low, piece
 
 
-def _least(part: Component, rewards: Floats) -> Floats:
-    """The least R of the return ports of each call."""
-    after = np.where(part.inside[:, :, None], rewards[part.returns], np.inf)
-    least: Floats = after.min(axis=1, initial=np.inf)
-    return least
-
-
-def _sound(
-    part: Component, action: np.ndarray, both: Floats, share: Floats, paid: Floats
-) -> np.ndarray:
-    """Which of some pieces are below what their own choices give, by more than rounding."""
-    after = part.expected_after(action, both)
-    after[:, :, 0] += part.gain[action]
-    calls = np.einsum("cnk,cknj->cnj", share, both[part.returns])
-    calls[:, :, 0] += paid
-    rows = np.concatenate([part.states, part.calls])
-    own = both[rows]
-    room = np.concatenate([after, calls]) - own
-    size = np.abs(both[:, :, 0]).max(axis=0, initial=max(1.0, float(np.abs(part.gain).max())))
-    rounding = 2.3e-16 * (part.longest + 8)
-    sound = (room[:, :, 0] > rounding * size).all(axis=0)
-    if both.shape[2] > 2:
-        sound &= ((room[:, :, 1:] > rounding) | (own[:, :, 1:] <= 0.0)).all(axis=(0, 2))
-    sound &= (both[:, :, 1:].sum(axis=2) <= 1.0 + rounding).all(axis=0)
-    return np.asarray(sound & np.isfinite(both[:, :, 0]).all(axis=0))
-
-
-def _rows(w: Floats, returns: np.ndarray) -> Floats:
-    """Exit values of boxes in each context: a row for each, context by context of each box."""
-    vectors: Floats = w[returns].transpose(0, 2, 1).reshape(-1, returns.shape[1])
-    return vectors
-
-
-def _by_call(found: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """From rows of boxes and contexts, and columns of entries, to boxes, entries and contexts."""
-    boxes, entries = shape
-    return found.reshape(boxes, -1, entries).transpose(0, 2, 1)
-
-
-def _pieces_of(lower: Lower, c: int) -> Pieces:
-    """The pieces of a component."""
-    ctx = lower.contexts
-    vectors = ctx.points[c].vectors
-    rewards, reach = ctx.view(lower.rewards, c), ctx.view(lower.reach, c)
-    both = np.concatenate([rewards[:, :, None], reach[:, :, : vectors.shape[1]]], axis=2)
-    callee = ctx.view_calls(lower.callee, c)
-    return Pieces.of(ctx.parts[c].entries, vectors, lower.action[c], callee, both)
+def _numbered(places: Index, count: int) -> tuple[Index, Index]:
+    """Some of a number of places, each once, and where each is among them."""
+    taken = np.zeros(count, bool)
+    taken[places] = True
+    return np.flatnonzero(taken), np.cumsum(taken)[places] - 1
 
 
 def needed_points(vectors: Floats, above: Floats) -> np.ndarray:
@@ -521,10 +410,13 @@ def needed_points(vectors: Floats, above: Floats) -> np.ndarray:
         >>> needed_points(vectors, above).tolist()
         [1]
     """
+    rises = Cloud(vectors).rises(vectors)
+    np.fill_diagonal(rises, np.inf)
+    bound = np.stack([(rises + u).min(axis=1) for u in above.T], axis=1)
     alive = np.ones(len(vectors), bool)
-    for i in range(len(vectors)):
+    for i in np.flatnonzero((bound <= above).all(axis=1)).tolist():
         alive[i] = False
-        rise = (vectors[i] - vectors[alive]).max(axis=1, initial=-np.inf)
-        bound = (above[alive] + rise[:, None]).min(axis=0, initial=np.inf)
-        alive[i] = bool((bound > above[i]).any())
+        alive[i] = (
+            (above[alive] + rises[i, alive, None]).min(axis=0, initial=np.inf) > above[i]
+        ).any()
     return np.flatnonzero(alive)
