@@ -54,16 +54,6 @@ def test_pairs_are_worth_what_was_counted_and_some_hope():
     assert HOPE.choose(counts, 0, context) == (1, 10.0)
 
 
-def test_pairs_whose_outcomes_vary_are_worth_standard_errors_more():
-    counts = OutcomeCounts(spaces.Discrete(9), spaces.Discrete(2))
-    counts.begin(counts.visit(0, None))
-    for target in (1, 1, 2, 2):
-        counts.add(0, STEP, counts.visit(target, None), -1, 0.0)
-    context = Context(0, [0.0, 0.0, 10.0], {1: 4.0, 2: 2.0})
-    keen = Beliefs(1.0, 1.0, optimistic=True, earnings=10.0, bonus=2.0)
-    assert keen.pair(counts, 0, context) - HOPE.pair(counts, 0, context) == pytest.approx(1.0)
-
-
 def test_calls_move_with_the_exits():
     counts = OutcomeCounts(spaces.Discrete(9), spaces.Discrete(2))
     counts.begin(counts.visit(0, None))

@@ -9,6 +9,7 @@ from gymnasium import spaces
 import recurl
 from recurl.learn.model_based.contexts import Beliefs
 from recurl.learn.model_based.counts import CALL, EXIT, LEAVE, STEP, OutcomeCounts
+from recurl.learn.model_based.estimate import estimate
 from recurl.learn.model_based.planner import Planner
 from recurl.learn.model_based.world import World
 from recurl.model.tables import CALLS, EXITS
@@ -97,8 +98,8 @@ def test_drawn_weights_keep_the_tries_and_single_outcomes():
     counts.add(1, STEP, 0, -1, 5.0, 3)
     drawn = []
     for seed in range(200):
-        counts.draw_weights(np.random.default_rng(seed))
-        drawn.append(np.multiply(counts.weight, counts.count))
+        made = estimate(counts, 1.0, np.random.default_rng(seed))
+        drawn.append(np.multiply(made.weight, counts.count))
     assert np.sum(drawn, axis=1) == pytest.approx(43.0)
     assert np.array(drawn)[:, 2] == pytest.approx(3.0)
     # Dirichlet(30, 10): mean 0.75, standard deviation 0.068, in samples 2.7.

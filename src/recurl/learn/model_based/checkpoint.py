@@ -9,6 +9,7 @@ import numpy as np
 from recurl.learn.checkpoint import expect
 from recurl.learn.model_based.contexts import Context
 from recurl.learn.model_based.counts import CALL, END, EXIT, STEP, OutcomeCounts
+from recurl.learn.model_based.estimate import Estimate
 from recurl.learn.numbering import decode_key, encode_key
 
 if TYPE_CHECKING:
@@ -46,9 +47,20 @@ def arrays_of(engine: ModelBasedEngine) -> dict[str, np.ndarray]:
     found["box_after"] = np.array([s for after in counts.after for s in after], np.int64)
     found["starts"] = np.array(list(counts.starts.items()), np.int64).reshape(-1, 2)
     found["outcome_reward"] = np.array(counts.reward, np.float64)
-    found["outcome_weight"] = np.array(counts.weight, np.float64)
+    found["outcome_paid"] = np.array(counts.paid, np.float64)
     found["rewards"] = engine.rewards
-    return found | _contexts(engine.planner.contexts)
+    estimate = _estimate(engine.planner.beliefs.estimate)
+    return found | estimate | _contexts(engine.planner.contexts)
+
+
+def _estimate(estimate: Estimate) -> dict[str, np.ndarray]:
+    more = [(pair, like) for pair, (like, _) in estimate.more.items()]
+    return {
+        "estimate_weight": np.array(estimate.weight, np.float64),
+        "estimate_hope": np.array(estimate.hope, np.float64),
+        "estimate_more": np.array(more, np.int64).reshape(-1, 2),
+        "estimate_times": np.array([t for _, t in estimate.more.values()], np.float64),
+    }
 
 
 def _contexts(contexts: list[Context]) -> dict[str, np.ndarray]:
@@ -80,6 +92,7 @@ def restore(
     """
     _restore_counts(engine.counts, header, arrays)
     engine.planner.contexts = _restored_contexts(engine.counts, arrays)
+    engine.planner.beliefs.estimate = _restored_estimate(engine.counts, arrays)
     for name, value in zip(_NUMBERS, header["run"], strict=True):
         setattr(engine, name, int(value))
     ended, total, length, earned = header["tally"]
@@ -127,15 +140,27 @@ def _restore_outcomes(counts: OutcomeCounts, arrays: dict[str, np.ndarray]) -> N
         "count": (1, _MOST),
     }
     columns = [expect(arrays, name, np.int64, *ends).tolist() for name, ends in bounds.items()]
-    rewards = expect(arrays, "outcome_reward", np.float64, -np.inf, np.inf).tolist()
-    for owner, kind, target, box, count, reward in zip(*columns, rewards, strict=True):
+    columns += [
+        expect(arrays, name, np.float64, -np.inf, np.inf).tolist()
+        for name in ("outcome_paid", "outcome_reward")
+    ]
+    for owner, kind, target, box, count, paid, reward in zip(*columns, strict=True):
         if (kind == CALL) != (box >= 0) or (kind == EXIT and target < 0):
             raise ValueError("an outcome calls without a box")
-        counts.add(owner, kind, target, box, reward, count)
-    weights = expect(arrays, "outcome_weight", np.float64, 0.0, np.inf).tolist()
-    if len(weights) != len(counts.count):
-        raise ValueError("outcomes and their weights do not fit")
-    counts.weight = weights
+        counts.put(counts.add_outcome((owner, kind, target, box), paid), reward, count)
+
+
+def _restored_estimate(counts: OutcomeCounts, arrays: dict[str, np.ndarray]) -> Estimate:
+    weight, hope, times = (
+        expect(arrays, f"estimate_{name}", np.float64, 0.0, np.inf).tolist()
+        for name in ("weight", "hope", "times")
+    )
+    more = expect(arrays, "estimate_more", np.int64, 0, _MOST).tolist()
+    wrong = any(pair >= len(hope) or like >= len(weight) for pair, like in more)
+    if wrong or len(weight) > len(counts.count) or len(hope) > len(counts.tried):
+        raise ValueError("counts and what is estimated from them do not fit")
+    found = zip(more, times, strict=True)
+    return Estimate(weight, hope, {pair: (like, often) for (pair, like), often in found})
 
 
 def _restored_contexts(counts: OutcomeCounts, arrays: dict[str, np.ndarray]) -> list[Context]:

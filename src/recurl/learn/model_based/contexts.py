@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from recurl.learn.model_based.counts import CALL, END, EXIT, STEP, OutcomeCounts
+from recurl.learn.model_based.estimate import Estimate
 from recurl.model.tables import Floats
 
 _HOPE = 0.05
@@ -51,8 +51,7 @@ class Beliefs:
         earnings: What the unknown may earn, or cost.
         same: Differences, as a share of those between exits, that make no other context.
         shifts: Whether a constant added to all exits is added to all values: without discount.
-        bonus: Standard errors of its worth by which a pair is worth more.
-        drawn: Whether outcomes have their drawn weights.
+        estimate: The frequencies that are made of the counts.
     """
 
     gamma: float
@@ -61,8 +60,7 @@ class Beliefs:
     earnings: float = 1.0
     same: float = 0.003
     shifts: bool = True
-    bonus: float = 0.0
-    drawn: bool = False
+    estimate: Estimate = field(default_factory=Estimate)
 
     def extended(self, exits: Floats) -> Floats:
         """Exit values (last axis), with those of the best exit and of the unknown behind them.
@@ -138,35 +136,37 @@ class Beliefs:
 
     def pair(self, counts: OutcomeCounts, pair: int, context: Context) -> float:
         """The value of a pair in a context, by the present counts."""
-        tried = counts.tried[pair]
-        worth, get = context.worth, context.values.get
-        unknown = worth[-1]
-        if not tried:
+        unknown = context.worth[-1]
+        if not counts.tried[pair]:
             return unknown
-        total, square, mean, gamma = 0.0, 0.0, 0.0, self.gamma
-        kinds, targets, count, reward = counts.kind, counts.target, counts.count, counts.reward
-        drawn, seen, weight = self.drawn, 0.0, 1.0
+        estimate, count, reward = self.estimate, counts.count, counts.reward
+        weights = estimate.weight
+        seen = earned = later = 0.0
         for outcome in counts.outcomes[pair]:
-            kind, target = kinds[outcome], targets[outcome]
-            if kind == STEP:
-                value = get(target, unknown)
-            elif kind == CALL:
-                box = counts.box[outcome]
-                value = self.call(context, box, counts.after[box], target)
-            elif kind == EXIT and target < len(worth) - 2:
-                value = worth[target]
-            else:
-                value = 0.0 if kind == END else worth[-2]
-            if drawn:
-                weight = counts.weight[outcome]
+            weight = weights[outcome] if outcome < len(weights) else 1.0
             times = weight * count[outcome]
             seen += times
-            total += weight * reward[outcome] + times * gamma * value
-            mean += times * value
-            square += times * value * value
-        spread = math.sqrt(max(square / seen - (mean / seen) ** 2, 0.0)) if self.bonus else 0.0
-        more = self.bonus * spread / math.sqrt(tried)
-        return (total + self.prior * gamma * unknown) / (seen + self.prior) + more
+            earned += weight * reward[outcome]
+            later += times * self.outcome(counts, outcome, context)
+        if pair in estimate.more:
+            outcome, times = estimate.more[pair]
+            earned += times * earned / seen
+            later += times * self.outcome(counts, outcome, context)
+            seen += times
+        hope = estimate.hope[pair] if pair < len(estimate.hope) else self.prior
+        return (earned + self.gamma * (later + hope * unknown)) / (seen + hope)
+
+    def outcome(self, counts: OutcomeCounts, outcome: int, context: Context) -> float:
+        """The value of what follows an outcome in a context."""
+        kind, target, worth = counts.kind[outcome], counts.target[outcome], context.worth
+        if kind == STEP:
+            return context.values.get(target, worth[-1])
+        if kind == CALL:
+            box = counts.box[outcome]
+            return self.call(context, box, counts.after[box], target)
+        if kind == EXIT and target < len(worth) - 2:
+            return worth[target]
+        return 0.0 if kind == END else worth[-2]
 
     def choose(self, counts: OutcomeCounts, state: int, context: Context) -> tuple[int, float]:
         """The best pair of a state, among equals the one tried least, and what it is worth."""

@@ -19,6 +19,8 @@ from recurl.learn.numbering import key_function
 STEP, CALL, EXIT, LEAVE, END = range(5)
 """Kinds of outcomes: to a state, into a box, through an exit of a call, out of the outermost
 component (through an exit that is not named), and to the end of a run with calls pending."""
+_REWARDS = 8
+"""Rewards of the same target that are outcomes of their own; the last one takes all others."""
 
 
 class OutcomeCounts:
@@ -40,7 +42,7 @@ class OutcomeCounts:
         box: Its box, or -1.
         count: How often it was observed.
         reward: Sum of its rewards.
-        weight: Factor of its count and its rewards, as it was last drawn; 1 before.
+        paid: Its reward, or the first one of many.
         boxes: Number of each box, by the states after its exits.
         after: States after the exits of each box.
         entries: Some entry that each box calls.
@@ -71,12 +73,12 @@ class OutcomeCounts:
         self.box: list[int] = []
         self.count: list[int] = []
         self.reward: list[float] = []
-        self.weight: list[float] = []
+        self.paid: list[float] = []
         self.boxes: dict[tuple[int, ...], int] = {}
         self.after: list[tuple[int, ...]] = []
         self.entries: list[int] = []
         self.starts: dict[int, int] = {}
-        self._places: dict[tuple[int, int, int, int], int] = {}
+        self._places: dict[tuple[int, int, int, int], list[int]] = {}
 
     def state(self, observation: Any) -> int:
         """Number of an observation, new if it was never met."""
@@ -142,7 +144,7 @@ class OutcomeCounts:
     def add(
         self, pair: int, kind: int, target: int, box: int, reward: float, times: int = 1
     ) -> None:
-        """Count an outcome of a pair, whose rewards sum to a number.
+        """Count an outcome of a pair; different rewards are different outcomes.
 
         Args:
             pair: The pair.
@@ -152,41 +154,39 @@ class OutcomeCounts:
             reward: The reward, or the sum of several.
             times: How often it was observed.
         """
-        self.tried[pair] += times
-        key = (pair, kind, target, box)
-        place = self._places.get(key)
-        if place is None:
-            self._add_outcome(key)
-            place = -1
+        key, paid = (pair, kind, target, box), reward / times
+        places = self._places.get(key, [])
+        for place in places:
+            if self.paid[place] == paid:
+                break
+        else:
+            place = places[-1] if len(places) == _REWARDS else self.add_outcome(key, paid)
+        self.put(place, reward, times)
+
+    def put(self, place: int, reward: float, times: int) -> None:
+        """Count an outcome by its number, with the sum of its rewards."""
+        self.tried[self.owner[place]] += times
         self.count[place] += times
         self.reward[place] += reward
 
-    def _add_outcome(self, key: tuple[int, int, int, int]) -> None:
+    def add_outcome(self, key: tuple[int, int, int, int], paid: float) -> int:
+        """A new outcome: pair, kind, target and box, with a reward; its number."""
         pair, kind, target, box = key
-        self._places[key] = len(self.count)
-        self.outcomes[pair].append(len(self.count))
+        place = len(self.count)
+        self._places.setdefault(key, []).append(place)
+        self.outcomes[pair].append(place)
         self.owner.append(pair)
         self.kind.append(kind)
         self.target.append(target)
         self.box.append(box)
+        self.paid.append(paid)
         self.count.append(0)
         self.reward.append(0.0)
-        self.weight.append(1.0)
         if kind == STEP:
             self._join(self.pair_state[pair], target)
         elif kind == CALL:
             self._join(self.pair_state[pair], self.after[box][0])
-
-    def draw_weights(self, random: np.random.Generator) -> None:
-        """Draw the frequencies of outcomes of each pair from what its counts leave possible.
-
-        They are Dirichlet with the counts as parameters: a pair with one outcome keeps it.
-        """
-        count, owner = np.array(self.count, np.float64), np.array(self.owner, np.int64)
-        drawn = random.standard_gamma(count)
-        total = np.bincount(owner, drawn, len(self.tried))
-        scale = np.array(self.tried) / np.where(total > 0, total, 1.0)
-        self.weight = (scale[owner] * drawn / count).tolist()
+        return place
 
     def _join(self, one: int, other: int) -> None:
         self.parent[self.component(one)] = self.component(other)

@@ -28,6 +28,7 @@ from recurl.interrupts import whole
 from recurl.learn.greedy_episodes import another, play
 from recurl.learn.model_based.contexts import Beliefs, Context
 from recurl.learn.model_based.counts import CALL, END, EXIT, LEAVE, STEP, OutcomeCounts
+from recurl.learn.model_based.estimate import estimate
 from recurl.learn.model_based.planner import Planner
 from recurl.model.rmdp import RMDP
 
@@ -109,7 +110,6 @@ class ModelBasedEngine:
         self.view: View | None = exits_view(self.env)
         self.counts = OutcomeCounts(self.env.observation_space, self.env.action_space)
         beliefs = self._beliefs(_ACTING, settings.prior, optimistic=True, same=_COARSE)
-        beliefs.bonus, beliefs.drawn = settings.bonus, settings.posterior_sampling
         self.planner = Planner(beliefs, most=settings.contexts, aside=1)
         self.steps = self.episodes = self.cut = self.next_plan = self.plans = 0
         self.rewards = np.array([np.inf, -np.inf, -np.inf])
@@ -270,8 +270,8 @@ class ModelBasedEngine:
         """Plan with what the counts show now; pending calls are in contexts of the new plan."""
         s = self.settings
         self.planner.beliefs.earnings = self._earnings()
-        if s.posterior_sampling:
-            self.counts.draw_weights(np.random.default_rng([s.seed, self.plans]))
+        random = np.random.default_rng([s.seed, self.plans])
+        self.planner.beliefs.estimate = estimate(self.counts, s.prior, random)
         self.planner.plan(self.counts, 1, s.sweeps)
         self.plans += 1
         self.next_plan = self.steps + max(s.plan_every, int(s.plan_share * self.steps))
@@ -307,7 +307,7 @@ class ModelBasedEngine:
 
     def _plan_to_keep(self) -> Planner:
         beliefs = self._beliefs(_KEPT, 0.0, optimistic=False, same=_FINE)
-        beliefs.bonus = -self.settings.bonus
+        beliefs.estimate = estimate(self.counts, self.settings.prior)
         if np.isfinite(self.rewards[:2]).all():
             beliefs.earnings = max(float(np.abs(self.rewards[:2]).max()), 1e-9)
         planner = Planner(beliefs, most=_CONTEXTS, aside=_ASIDE)

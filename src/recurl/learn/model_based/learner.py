@@ -48,10 +48,6 @@ class ModelBasedRecursiveLearning(Learner):
         model_or_env: A model, or a Gymnasium environment that keeps the recursive protocol.
         preset: Named settings that the others override; there is one, ``"swift"``.
         prior: Weight of the unknown among the outcomes of a pair, in samples.
-        bonus: Standard errors of its worth by which a pair is worth more while acting, and less to
-            the policy that is kept.
-        posterior_sampling: Whether acting follows a model drawn from what the counts leave
-            possible, another in every plan, in place of the frequencies.
         gamma: Discount: what follows a step counts this much.
         plan_every: Least steps between plans.
         plan_share: The same, as a share of the steps so far.
@@ -89,8 +85,6 @@ class ModelBasedRecursiveLearning(Learner):
         *,
         preset: str = DEFAULT_PRESET,
         prior: float | None = None,
-        bonus: float | None = None,
-        posterior_sampling: bool | None = None,
         gamma: float | None = None,
         plan_every: int | None = None,
         plan_share: float | None = None,

@@ -50,7 +50,6 @@ class Sweeps:
         self.world, self.sheets, self.beliefs = world, sheets, beliefs
         most = max(1, *(len(sheet.contexts) for sheet in sheets))
         self.values = np.zeros((world.width, most))
-        self.bonus: Floats | float = 0.0
         called = np.zeros((len(world.call_entry), most), np.int64)
         known = np.zeros((len(sheets), most, world.exit_index.shape[1]))
         for c, sheet in enumerate(sheets):
@@ -72,20 +71,8 @@ class Sweeps:
 
     def _earned(self) -> tuple[Floats, Floats]:
         """Worth of each pair, and of the best of each state, in each context."""
-        earned = self.world.matrix @ self.values + self.world.gain[:, None] + self.bonus
+        earned = self.world.matrix @ self.values + self.world.gain[:, None]
         return earned, np.maximum.reduceat(earned, self.world.begin)
-
-    def place_bonus(self, scale: float) -> None:
-        """Pairs are worth more by a number of standard errors of their worth, as counted."""
-        world, unknown = self.world, self.world.unknown[:, None]
-        known = np.maximum(1 - unknown, 1e-12)
-        mean, square = (
-            (world.matrix @ values - unknown * values[world.last]) / known
-            for values in (self.values, self.values**2)
-        )
-        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
-        error = scale / np.sqrt(np.maximum(world.tried, 1.0))
-        self.bonus = np.where(world.tried[:, None] > 0, error[:, None] * spread, 0.0)
 
     def run(self, sweeps: int) -> None:
         """Take some steps; the sheets get the values."""
@@ -151,14 +138,12 @@ class Planner:
             tolerance: Change of values within a round that ends the plan.
         """
         beliefs = self.beliefs
-        world = World(counts, beliefs.prior, beliefs.gamma, drawn=beliefs.drawn)
+        world = World(counts, beliefs.prior, beliefs.gamma, beliefs.estimate)
         sheets = self._load(world)
         for _ in range(rounds):
             before = [sheet.values for sheet in sheets]
             sheets = _Search(self, world, sheets).sheets()
             steps = Sweeps(world, sheets, beliefs)
-            if beliefs.bonus:
-                steps.place_bonus(beliefs.bonus)
             steps.run(sweeps)
             pairs = zip(before, sheets, strict=True)
             if all(_alike(old, sheet.values, tolerance) for old, sheet in pairs):

@@ -15,10 +15,6 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     Attributes:
         prior: Weight of the unknown among the outcomes of a pair, in samples.
-        bonus: Standard errors of its worth by which a pair is worth more while acting, and less to
-            the policy that is kept.
-        posterior_sampling: Whether acting follows a model drawn from what the counts leave
-            possible, another in every plan, in place of the frequencies.
         gamma: Discount: what follows a step counts this much.
         plan_every: Least steps between plans.
         plan_share: The same, as a share of the steps so far: plans become rarer.
@@ -32,8 +28,6 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """
 
     prior: float = 1.0
-    bonus: float = 0.0
-    posterior_sampling: bool = True
     gamma: float = 1.0
     plan_every: int = 25
     plan_share: float = 1 / 8
@@ -51,7 +45,6 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         demand_whole(self, 1, "episode_limit", "evaluate_limit")
         demand(0 < self.gamma <= 1, "gamma", "in (0, 1]", self.gamma)
         demand(0 < self.prior < 1e6, "prior", "positive", self.prior)
-        demand(0 <= self.bonus < 1e6, "bonus", "at least 0", self.bonus)
         demand(0 <= self.plan_share < 1e6, "plan_share", "at least 0", self.plan_share)
 
     @property

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recurl.learn.model_based.counts import CALL, END, EXIT, LEAVE, STEP
+from recurl.learn.model_based.counts import CALL, EXIT, LEAVE, STEP
+from recurl.learn.model_based.estimate import Estimate, named
 
 if TYPE_CHECKING:
     from recurl.learn.model_based.counts import OutcomeCounts
+    from recurl.model.tables import Floats
 
 Index = np.ndarray
 
@@ -56,9 +58,9 @@ class World:
 
     Args:
         counts: The counts.
-        prior: Weight of the unknown among the outcomes of a pair, in samples.
+        prior: Weight of the unknown in pairs that the estimate does not know, in samples.
         gamma: Discount of a step.
-        drawn: Whether outcomes have their drawn weights.
+        estimate: Corrections of the counts.
 
     Attributes:
         component: Component of each state.
@@ -80,21 +82,24 @@ class World:
     """
 
     def __init__(
-        self, counts: OutcomeCounts, prior: float, gamma: float, *, drawn: bool = False
+        self, counts: OutcomeCounts, prior: float, gamma: float, estimate: Estimate | None = None
     ) -> None:
+        estimate = estimate or Estimate()
         size = len(counts.states)
         roots = np.fromiter(map(counts.component, range(size)), np.int64, size)
         self.component = np.unique(roots, return_inverse=True)[1]
         self._by_part = _Groups(self.component)
         self.place = self._by_part.place
         self._read_boxes(counts)
-        outcomes = _Outcomes(counts, drawn=drawn)
+        outcomes = _Outcomes(counts, estimate)
         calls = self._calls(outcomes)
         first = size + len(calls.box)
         self._exit_first = first + np.concatenate([[0], np.cumsum(self.exits + 2)])
         self.width = int(self._exit_first[-1])
         self._read_calls(calls)
-        self._read_pairs(outcomes, calls, _Rows(counts, self._by_part), prior, gamma)
+        hope = np.full(len(counts.tried), prior)
+        hope[: len(estimate.hope)] = estimate.hope
+        self._read_pairs(outcomes, calls, _Rows(counts, self._by_part), hope, gamma)
         self.parts = [self._part(c, calls) for c in range(len(self._by_part))]
 
     def _read_boxes(self, counts: OutcomeCounts) -> None:
@@ -139,14 +144,16 @@ class World:
         return column
 
     def _read_pairs(
-        self, o: _Outcomes, calls: _Calls, rows: _Rows, prior: float, gamma: float
+        self, o: _Outcomes, calls: _Calls, rows: _Rows, hope: Floats, gamma: float
     ) -> None:
         """Weights from all pairs to columns and to boxes; rewards, unknown weights and tries."""
         from scipy.sparse import csr_array
 
-        tried = np.concatenate([o.tried, np.zeros(len(rows.state) - len(o.tried))])
-        share = np.where(tried > 0, 1 / np.maximum(tried + prior, 1e-300), 0.0)
-        unknown = np.where(tried > 0, prior * share, 1.0)
+        bare = np.zeros(len(rows.state) - len(o.tried))
+        tried, hope = np.concatenate([o.tried, bare]), np.concatenate([hope, bare])
+        seen = np.bincount(o.owner, o.count, len(tried))
+        share = np.where(tried > 0, 1 / np.maximum(seen + hope, 1e-300), 0.0)
+        unknown = np.where(tried > 0, hope * share, 1.0)
         part = self.component[rows.state]
         column = self._columns(o, calls, part[o.owner])
         kept = np.flatnonzero(column >= 0)
@@ -238,30 +245,25 @@ class _Rows:
 
 
 class _Outcomes:
-    """Outcomes as arrays, ends of whole runs by exit.
+    """Outcomes as arrays: observed ones as they are estimated, and expected ones behind them."""
 
-    Such an end does not name its exit: it is shared among the exits that its pair has shown.
-    """
-
-    def __init__(self, counts: OutcomeCounts, *, drawn: bool) -> None:
-        self.kind, self.target, self.box, self.owner = (
-            np.array(column, np.int64)
-            for column in (counts.kind, counts.target, counts.box, counts.owner)
+    def __init__(self, counts: OutcomeCounts, estimate: Estimate) -> None:
+        more = estimate.more
+        like = [outcome for outcome, _ in more.values()]
+        kind, target, box = (
+            np.array(column, np.int64) for column in (counts.kind, counts.target, counts.box)
         )
-        self.count = np.array(counts.count, np.float64)
-        self.reward = np.array(counts.reward, np.float64)
+        self.kind, self.target, self.box = (
+            np.concatenate([column, column[like]]) for column in (kind, target, box)
+        )
+        owner = np.array(counts.owner, np.int64)
+        self.owner = np.concatenate([owner, np.array(list(more), np.int64)])
         self.tried = np.array(counts.tried, np.float64)
-        if drawn:
-            weight = np.array(counts.weight)
-            self.count *= weight
-            self.reward *= weight
-        self._name_exits()
-
-    def _name_exits(self) -> None:
-        named, pairs = (self.kind == EXIT) | (self.kind == END), len(self.tried)
-        nameless = np.bincount(self.owner, self.count * (self.kind == LEAVE), pairs)
-        shown = np.bincount(self.owner, self.count * named, pairs)
-        both = (nameless > 0) & (shown > 0)
-        scale = np.where(both, 1.0 + nameless / np.where(both, shown, 1.0), 1.0)
-        self.count[named] *= scale[self.owner[named]]
-        self.count[(self.kind == LEAVE) & both[self.owner]] = 0.0
+        weight = np.ones(len(owner))
+        weight[: len(estimate.weight)] = estimate.weight
+        count = named(owner, kind, np.array(counts.count) * weight, len(self.tried))
+        reward = np.array(counts.reward, np.float64) * weight
+        pairs, times = self.owner[len(owner) :], np.array([t for _, t in more.values()])
+        mean = np.bincount(owner, reward, len(self.tried)) / np.maximum(self.tried, 1.0)
+        self.count = np.concatenate([count, times])
+        self.reward = np.concatenate([reward, times * mean[pairs]])
