@@ -75,7 +75,7 @@ def test_most_processes_are_solved_quickly() -> None:
     assert sum(solve_finite(m, question, 1e-6, quickly=True) is not None for m in models) > 20
 
 
-@pytest.mark.parametrize("rounds", [0, 3])
+@pytest.mark.parametrize("rounds", [0, 5])
 @pytest.mark.parametrize("seed", range(20))
 def test_states_that_surely_pay_are_those_of_the_slow_search(
     seed: int, rounds: int, monkeypatch: pytest.MonkeyPatch
@@ -118,8 +118,25 @@ def test_rows_that_refer_to_earlier_ones_are_solved_in_order(
     dense = np.tril(random.random((150, 150)), -1) * (random.random((150, 150)) < 0.02)
     cyclic = dense + 1e-4 * np.roll(np.eye(150), 7, axis=1)
     b = random.random((2, 150))
+    one = np.array([0, 150], np.int32)
     for matrix in (dense, cyclic, dense + 0.5 * np.eye(150, k=1)):
-        lines = csr_array(matrix)
-        found = linear.solve_lines(lines, b, np.arange(151, dtype=np.int32))
+        found = linear.solve_lines(csr_array(matrix), b, one)
         wanted = np.linalg.solve(np.eye(150) - matrix, b.T).T
         np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
+def test_blocks_between_rows_that_are_none_are_solved_by_themselves() -> None:
+    from scipy.sparse import csr_array
+
+    random = np.random.default_rng(2)
+    matrix = np.tril(random.random((300, 300)), -1) * (random.random((300, 300)) < 0.01)
+    starts = np.delete(np.arange(301), [*range(1, 20), *range(151, 181)]).astype(np.int32)
+    for first, last in ((0, 20), (150, 181)):
+        size = last - first
+        matrix[first:last, first:last] = random.random((size, size)) / size
+    b = random.random((2, 300))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(linear, "_in_order_repeatedly", lambda *_: None)
+        patch.setattr(linear, "factorise", None)
+        found = linear.solve_lines(csr_array(matrix), b, starts)
+    np.testing.assert_allclose(found, np.linalg.solve(np.eye(300) - matrix, b.T).T, rtol=1e-10)

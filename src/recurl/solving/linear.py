@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,8 @@ _SMALLEST_GROUP = 8
 _FEW_GROUPS, _FILL = 300, 10
 # Panels of several columns only pay where much fills in, and then little.
 _OPTIONS = {"DiagPivotThresh": 0.0, "PanelSize": 1, "Relax": 20, "SymmetricMode": True}
+_SEGMENTS = 8
+"""Blocks up to which each is solved by itself, in between those rows that are none."""
 _CORRECTIONS, _QUICKLY, _EXACT = 9, 0.03, 4e-16
 """Corrections that take less time than elimination, how they must shrink, and until when."""
 _FEW_ROWS = 10_000
@@ -242,11 +245,31 @@ def solve_lines(lines: csr_array, b: Floats, block_start: Ints) -> Floats | None
         dense.flat[:: n + 1] += 1.0
         found = solve_dense(dense, b.T)
         return None if found is None else found.T
+    large = np.flatnonzero(np.diff(block_start) > 1)
+    cuts = np.append(block_start[large], block_start[large + 1])
+    if len(large) <= _SEGMENTS and 2 * (cuts[len(large) :] - cuts[: len(large)]).sum() <= n:
+        return _by_segments(lines, b, [0, *cuts.tolist(), n])
     found = _in_order_repeatedly(lines, np.where(below, lines.data, 0.0), b)
     if found is not None:
         return found
     factors = factorise(lines, ordered=fills_little(block_start))
     return None if factors is None else factors.solve(np.asfortranarray(b.T), trans="T").T
+
+
+def _by_segments(lines: csr_array, b: Floats, cuts: list[int]) -> Floats | None:
+    """Solutions from cut to cut: rows refer to their own segment, or to earlier ones."""
+    x = np.zeros_like(b)
+    for first, last in pairwise(sorted(set(cuts))):
+        begin, end = int(lines.indptr[first]), int(lines.indptr[last])
+        parts = lines.data[begin:end], lines.indices[begin:end], lines.indptr[first : last + 1]
+        own = unchecked(type(lines), (*parts[:2], parts[2] - begin), (last - first, len(x[0])))
+        inner = inner_part(own, first, x[0])[0]
+        block = np.array([0, last - first], np.int32)
+        found = solve_lines(inner, b[:, first:last] + (own @ x.T).T, block)
+        if found is None:
+            return None
+        x[:, first:last] = found
+    return x
 
 
 def fills_little(block_start: Ints) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from recurl.solving.end_components import Process
     from recurl.solving.outward import Indices
 
-_ROUNDS, _BETWEEN, _TRIES, _SEARCHES = 40, 12, 12, 3
+_ROUNDS, _BETWEEN, _TRIES, _SEARCHES = 40, 12, 12, 5
 _FALL = 0.25
 """How much steps fall along an action at least that counts as one along which they fall."""
 _SHARE = 0.05
@@ -114,13 +114,14 @@ def _surely_paying(process: Process) -> tuple[Mask, Indices]:
     new = acting[np.logical_and.reduceat(gains, begins)]
     for _ in range(_SEARCHES):
         if len(new) == 0:
-            return found[:n], np.flatnonzero(~found[n:])
+            break
         found[led_by(start, node, new)[0]] = True
         every = np.logical_and.reduceat(found[n:], begins)
         new = acting[every & ~found[acting] & ~single[acting]]
-    left = np.bincount(process.owner, ~found[n:], n).astype(np.int64)
-    left[single] = 1
-    _one_by_one(new.tolist(), start, action, process.owner, left, found)
+    if len(new):
+        left = np.bincount(process.owner, ~found[n:], n).astype(np.int64)
+        left[single] = 1
+        _one_by_one(new.tolist(), start, action, process.owner, left, found)
     return found[:n], np.flatnonzero(~found[n:])
 
 
