@@ -69,7 +69,7 @@ def storm_time(
     epsilon: float,
     formula: str = 'R{"r"}max=? [F "done"]',
 ) -> tuple[float, float]:
-    """Seconds that Storm takes for a question, and what it says."""
+    """Processor seconds that Storm takes for a question, and what it says."""
     import stormpy
     from stormpy.developer import LogLevel, set_log_level
 
@@ -86,6 +86,6 @@ def storm_time(
     solver.precision = stormpy.Rational(str(epsilon))
     solver.relative_termination_criterion = False
     [question] = stormpy.parse_properties(formula)
-    began = time.perf_counter()
+    began = time.process_time()
     result = stormpy.model_checking(process, question, environment=environment)
-    return time.perf_counter() - began, float(result.get_value(start))
+    return time.process_time() - began, float(result.get_value(start))

@@ -9,7 +9,6 @@ care of errors that die out slowly, which are those that look alike at neighbour
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -307,7 +306,7 @@ def _in_order_repeatedly(lines: csr_array, weight: Floats, b: Floats) -> Floats 
     """Solutions by correcting what remains, if that shrinks quickly; else None."""
     x = _in_order(lines, weight, b)
     size = _EXACT * np.abs(b).max(axis=1)
-    before = math.inf
+    before = 1.0 / _EXACT
     for _ in range(_CORRECTIONS):
         rest = b + (lines @ x.T).T - x
         left = float((np.abs(rest).max(axis=1) / (size + _EXACT * np.abs(x).max(axis=1))).max())
