@@ -120,7 +120,7 @@ def test_rows_that_refer_to_earlier_ones_are_solved_in_order(
     b = random.random((2, 150))
     one = np.array([0, 150], np.int32)
     for matrix in (dense, cyclic, dense + 0.5 * np.eye(150, k=1)):
-        found = linear.solve_lines(csr_array(matrix), b, one)
+        found = linear.LineSolver(one).solve(csr_array(matrix), b)
         wanted = np.linalg.solve(np.eye(150) - matrix, b.T).T
         np.testing.assert_allclose(found, wanted, rtol=1e-10)
 
@@ -138,5 +138,5 @@ def test_blocks_between_rows_that_are_none_are_solved_by_themselves() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linear, "_in_order_repeatedly", lambda *_: None)
         patch.setattr(linear, "factorise", None)
-        found = linear.solve_lines(csr_array(matrix), b, starts)
+        found = linear.LineSolver(starts).solve(csr_array(matrix), b)
     np.testing.assert_allclose(found, np.linalg.solve(np.eye(300) - matrix, b.T).T, rtol=1e-10)

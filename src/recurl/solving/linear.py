@@ -228,31 +228,42 @@ def solve_directly(chain: Chain, *, ordered: bool = False) -> Floats | None:
     return None if factors is None else factors.solve(chain.constant, trans="T")
 
 
-def solve_lines(lines: csr_array, b: Floats, block_start: Ints) -> Floats | None:
-    """Solutions of ``x = b + P x`` for several b, one per row; None if the matrix is singular.
+class LineSolver:
+    """Solves ``x = b + P x`` for several b at once, as policies change the rows of P.
 
     Rows that refer to earlier ones only are solved in order. If the others matter little, that is
-    repeated for what remains; else rows are eliminated, see `factorise`. Blocks may be empty.
+    repeated for what remains; else rows are eliminated, see `factorise`.
+
+    Args:
+        block_start: First row of each block, some of which may be empty, and one more.
     """
-    n = b.shape[1]
-    row = np.repeat(np.arange(n, dtype=np.int32), np.diff(lines.indptr))
-    below = lines.indices < row
-    if below.all():
-        return _in_order(lines, lines.data, b)
-    if n <= DENSE:
-        dense = -lines.toarray()
-        dense.flat[:: n + 1] += 1.0
-        found = solve_dense(dense, b.T)
-        return None if found is None else found.T
-    large = np.flatnonzero(np.diff(block_start) > 1)
-    cuts = np.append(block_start[large], block_start[large + 1])
-    if len(large) <= _SEGMENTS and 2 * (cuts[len(large) :] - cuts[: len(large)]).sum() <= n:
-        return _by_segments(lines, b, [0, *cuts.tolist(), n])
-    found = _in_order_repeatedly(lines, np.where(below, lines.data, 0.0), b)
-    if found is not None:
-        return found
-    factors = factorise(lines, ordered=fills_little(block_start))
-    return None if factors is None else factors.solve(np.asfortranarray(b.T), trans="T").T
+
+    def __init__(self, block_start: Ints) -> None:
+        self._start, self._repeats = block_start, True
+
+    def solve(self, lines: csr_array, b: Floats) -> Floats | None:
+        """Solutions, one per row of b; None if the matrix is singular."""
+        n = b.shape[1]
+        row = np.repeat(np.arange(n, dtype=np.int32), np.diff(lines.indptr))
+        below = lines.indices < row
+        if below.all():
+            return _in_order(lines, lines.data, b)
+        if n <= DENSE:
+            dense = -lines.toarray()
+            dense.flat[:: n + 1] += 1.0
+            found = solve_dense(dense, b.T)
+            return None if found is None else found.T
+        large = np.flatnonzero(np.diff(self._start) > 1)
+        cuts = np.append(self._start[large], self._start[large + 1])
+        if len(large) <= _SEGMENTS and 2 * (cuts[len(large) :] - cuts[: len(large)]).sum() <= n:
+            return _by_segments(lines, b, [0, *cuts.tolist(), n])
+        if self._repeats:
+            found = _in_order_repeatedly(lines, np.where(below, lines.data, 0.0), b)
+            if found is not None:
+                return found
+            self._repeats = False
+        factors = factorise(lines, ordered=fills_little(self._start))
+        return None if factors is None else factors.solve(np.asfortranarray(b.T), trans="T").T
 
 
 def _by_segments(lines: csr_array, b: Floats, cuts: list[int]) -> Floats | None:
@@ -263,8 +274,8 @@ def _by_segments(lines: csr_array, b: Floats, cuts: list[int]) -> Floats | None:
         parts = lines.data[begin:end], lines.indices[begin:end], lines.indptr[first : last + 1]
         own = unchecked(type(lines), (*parts[:2], parts[2] - begin), (last - first, len(x[0])))
         inner = inner_part(own, first, x[0])[0]
-        block = np.array([0, last - first], np.int32)
-        found = solve_lines(inner, b[:, first:last] + (own @ x.T).T, block)
+        solver = LineSolver(np.array([0, last - first], np.int32))
+        found = solver.solve(inner, b[:, first:last] + (own @ x.T).T)
         if found is None:
             return None
         x[:, first:last] = found

@@ -19,7 +19,7 @@ import numpy as np
 
 from recurl.solving.digraphs import blocks_of_reversed, led_by, product, transposed
 from recurl.solving.equations import UNIT, Equations, lines_of
-from recurl.solving.linear import chosen_lines, solve_lines
+from recurl.solving.linear import LineSolver, chosen_lines
 
 if TYPE_CHECKING:
     from recurl.model.tables import Floats, Ints, Mask
@@ -182,6 +182,7 @@ class _Search:
         self.scaled[0] *= self.gain
         self.choice = start[:-1] + (action[vertex] - begin)
         self.cap = math.inf if process.pays else float(process.worth.max())
+        self.solver = LineSolver(first)
         self.x = self.steps = np.zeros(0)
         self.work: dict[str, float] = {"policies": 0}
 
@@ -189,7 +190,7 @@ class _Search:
         """Values and steps of a policy; whether it ends, as far as floats can tell."""
         self.work["policies"] += 1
         lines = chosen_lines(self.free.matrix, choice)
-        found = solve_lines(lines, self.scaled[:, choice], self.equations.block_start)
+        found = self.solver.solve(lines, self.scaled[:, choice])
         if found is None:
             return False
         self.x, self.steps = found
