@@ -63,10 +63,14 @@ class Rest(NamedTuple):
 
     Attributes:
         values: The values with the least residual.
+        step: The map there; None if it was never applied.
+        residual: The residual there.
         found: Whether that is small enough.
     """
 
     values: Floats
+    step: Any
+    residual: float
     found: bool
 
 
@@ -98,6 +102,7 @@ def fixed_point(
     if contexts.quick:
         trusted = stale = 0.0
     values = best = start
+    reached: NewtonStep | None = None
     least, before, alone, strikes = np.inf, 10.0 * trusted, 0, 0
     for _ in range(_LIMIT):
         if not np.isfinite(values).all():
@@ -106,7 +111,7 @@ def fixed_point(
         residual = step.target - values
         size, moved = _sizes(contexts, residual, step.target)
         if size < least:
-            best, least = values, size
+            best, least, reached = values, size, step
         elif not alone:
             strikes += 1
             alone = _ALONE if strikes > 1 else 0
@@ -120,7 +125,7 @@ def fixed_point(
         else:
             values = values + step.correction(inverses, residual)
         before = size
-    return Rest(best, least <= tolerance)
+    return Rest(best, reached, least, least <= tolerance)
 
 
 def _sizes(contexts: Contexts, residual: Floats, target: Floats) -> tuple[float, list[Floats]]:

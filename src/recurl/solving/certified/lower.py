@@ -19,6 +19,7 @@ from recurl.model.tables import Floats
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.linear import Inverses, fixed_point, solve_from_identity
 from recurl.solving.infinite import visited
+from recurl.solving.linear import chosen_lines, unchecked
 from recurl.solving.rows import part_of
 
 _IMPROVEMENTS = 3
@@ -49,6 +50,29 @@ class Lower:
         """Slot of the entry at which each call continues."""
         slots: np.ndarray = self.contexts.entry_slots[self.contexts.called(self.callee)]
         return slots
+
+    @cached_property
+    def moves(self) -> Any:
+        """Probabilities from the states of all contexts to slots, under the policy's actions."""
+        from scipy.sparse import csr_array
+
+        ctx, data, place, count = self.contexts, [], [], []
+        for c, (part, n) in enumerate(zip(ctx.parts, ctx.count, strict=True)):
+            lines = chosen_lines(part.matrix, self.action[c].ravel())
+            own = np.diff(lines.indptr)
+            context = np.tile(np.arange(n), len(part.states)).repeat(own)
+            place.append(ctx.base[c] + lines.indices * n + context)
+            data.append(lines.data)
+            count.append(own)
+        start = np.append(0, np.cumsum(np.concatenate(count)))
+        parts = np.concatenate(data), np.concatenate(place), start
+        return unchecked(csr_array, parts, (len(start) - 1, int(ctx.base[-1])))
+
+    @cached_property
+    def gains(self) -> Floats:
+        """Expected rewards of the policy's actions at the states of all contexts."""
+        pairs = zip(self.contexts.parts, self.action, strict=True)
+        return np.concatenate([part.gain[own].ravel() for part, own in pairs])
 
     @cached_property
     def ends(self) -> bool:
@@ -221,22 +245,11 @@ class ThroughCalls(NamedTuple):
 def composed_reach(lower: Lower, reach: Floats) -> Floats:
     """Exit probabilities of the policy's own choices from each slot, exits left as they are."""
     ctx = lower.contexts
-    out = _chosen(lower, reach)
+    out = reach.copy()
+    out[ctx.state_slots] = lower.moves @ reach
     after = reach[ctx.call_returns]
     share = np.where(ctx.call_inside, reach[lower.called], 0.0)
     out[ctx.call_slots] = np.einsum("cj,cjk->ck", share, after)
-    return out
-
-
-def _chosen(lower: Lower, values: Floats, *, paid: bool = False) -> Floats:
-    """Expectation of values after the policy's action at each state; other values unchanged."""
-    ctx = lower.contexts
-    out = values.copy()
-    for c, part in enumerate(ctx.parts):
-        own = ctx.view(values, c)
-        earned = part.earned(own)[0] if paid else part.expected(own)
-        index = lower.action[c].reshape(*lower.action[c].shape, *(1,) * (own.ndim - 2))
-        ctx.view(out, c)[part.states] = np.take_along_axis(earned, index, axis=0)
     return out
 
 
@@ -303,7 +316,8 @@ def steps_of(lower: Lower) -> Floats | None:
 def composed_rewards(lower: Lower, rewards: Floats) -> Floats:
     """Rewards of the policy's own choices: at calls R_c + p_c.R_ret + (1 - sum p_c) min R_ret."""
     ctx = lower.contexts
-    out = _chosen(lower, rewards, paid=True)
+    out = rewards.copy()
+    out[ctx.state_slots] = lower.moves @ rewards + lower.gains
     share = np.where(ctx.call_inside, lower.reach[lower.called], 0.0)
     after = rewards[ctx.call_returns]
     least = np.where(ctx.call_inside, after, np.inf).min(axis=1, initial=np.inf)

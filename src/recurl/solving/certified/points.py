@@ -108,8 +108,8 @@ class Cloud:
 
     def rises(self, v: Floats) -> Floats:
         """max(v - v_i) for each vector and context."""
-        if v.shape[1] > _MANY and v.size * len(self) <= _AT_ONCE:
-            most: Floats = (v.T[:, :, None] - self.vectors.T[:, None, :]).max(axis=0)
+        if self._at_once(v):
+            most: Floats = self._differences(v).max(axis=0)
             return most
         rise = v[:, 0, None] - self.vectors[:, 0]
         for k in range(1, v.shape[1]):
@@ -118,7 +118,20 @@ class Cloud:
 
     def spans(self, v: Floats) -> Floats:
         """max(v - v_i) - min(v - v_i) for each vector and context."""
+        if self._at_once(v):
+            apart = self._differences(v)
+            wide: Floats = apart.max(axis=0) - apart.min(axis=0)
+            return wide
         return self.rises(v) + Cloud(-self.vectors).rises(-v)
+
+    def _at_once(self, v: Floats) -> bool:
+        """Whether a table of all differences is quicker than one exit after the other."""
+        return v.shape[1] > _MANY and v.size * len(self) <= _AT_ONCE
+
+    def _differences(self, v: Floats) -> Floats:
+        """Differences v - v_i by exit, vector and context."""
+        apart: Floats = v.T[:, :, None] - self.vectors.T[:, None, :]
+        return apart
 
     def _farthest(self, nodes: np.ndarray, v: Floats) -> Floats:
         """One at the exit with the greatest v - v_i, else 0."""

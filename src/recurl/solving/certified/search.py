@@ -13,7 +13,7 @@ from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.linear import Inverses, solve_from_identity
 from recurl.solving.certified.lower import Lower, improved, lower_bound
 from recurl.solving.certified.points import MESH_EXITS, Cloud, Hull, arranged, make_points
-from recurl.solving.certified.upper import Upper, upper_bound
+from recurl.solving.certified.upper import Upper, residual_for, upper_bound
 
 if TYPE_CHECKING:
     from recurl.solving.certified.problem import SearchProblem
@@ -154,8 +154,10 @@ class PointSearch:
         found.keep_upper(upper)
         finer = self._slack(found.gap)
         if finer < 0.1 * slack:
-            upper, slack = upper_bound(contexts, upper.values, finer, upper.inverses), finer
-            found.keep_upper(upper)
+            slack = finer
+            if upper.residual > residual_for(contexts, finer):
+                upper = upper_bound(contexts, upper.values, finer, upper.inverses)
+                found.keep_upper(upper)
         return upper, slack
 
     def _slack(self, gap: float) -> float:

@@ -90,11 +90,10 @@ class Trials:
         """Many trials side by side."""
         c, prob = self.problem.start, self.problem.tables.start_prob
         level: Level = {c: (self._points_at(c, self.problem.root[None]), prob[None])}
-        levels: list[Own] = []
-        self.depth += 1
-        while level and len(levels) < min(self.depth, _DEPTH):
+        levels = [{c: own for c, (own, _) in level.items()}]
+        self.depth = min(self.depth + 1, _DEPTH)
+        while len(levels) < self.depth and (level := self._next(level)):
             levels.append({c: own for c, (own, _) in level.items()})
-            level = self._next(level)
         for own in reversed(levels):
             self._back_up_above(own)
             self._back_up_below(own)

@@ -122,6 +122,7 @@ class Upper:
         links: What they are made of.
         excess: The most by which an inequality fails at a point that the start leads to.
         found: Whether they are a fixed point.
+        residual: How far they are from one.
         inverses: Of the last steps of Newton's method, if there were some.
     """
 
@@ -130,12 +131,14 @@ class Upper:
     links: Links
     excess: float
     found: bool = True
+    residual: float = np.inf
     inverses: Inverses | None = None
 
     @classmethod
-    def of(cls, contexts: Contexts, values: Floats) -> Upper:
+    def of(cls, contexts: Contexts, values: Floats, links: Links | None = None) -> Upper:
         """Take values as they are, and see by how much they fail where the start leads."""
-        upper = cls(contexts, values, Links.of(contexts, values, no_hints(contexts)), 0.0)
+        links = links or Links.of(contexts, values, no_hints(contexts))
+        upper = cls(contexts, values, links, 0.0)
         upper.excess = upper.excess_at(upper.used)
         return upper
 
@@ -220,6 +223,11 @@ class Upper:
         return float(problem.tables.start_prob @ value)
 
 
+def residual_for(contexts: Contexts, slack: float) -> float:
+    """The residual that a slack allows."""
+    return 0.3 * slack * max(1.0, contexts.problem.size)
+
+
 def upper_bound(
     contexts: Contexts, start: Floats, slack: float, inverses: Inverses | None = None
 ) -> Upper:
@@ -235,10 +243,10 @@ def upper_bound(
         contexts,
         lambda values: Links.of(contexts, values, hints),
         contexts.with_exits(start.copy()),
-        0.3 * slack * max(1.0, contexts.problem.size),
+        residual_for(contexts, slack),
         inverses,
         **exact,
     )
-    upper = Upper.of(contexts, rest.values)
-    upper.found, upper.inverses = rest.found, inverses
+    upper = Upper.of(contexts, rest.values, rest.step)
+    upper.found, upper.residual, upper.inverses = rest.found, rest.residual, inverses
     return upper
