@@ -86,6 +86,17 @@ def test_the_best_run_is_kept(tmp_path: Path) -> None:
     assert kept.curve.last == best
 
 
+def test_a_run_that_is_loaded_keeps_its_best(tmp_path: Path) -> None:
+    model, settings = recurl.zoo.cloud(), {"evaluate_every": 200, "episode_limit": 50}
+    run: Learner = recurl.RecursiveQLearning(model, **settings)  # type: ignore[arg-type]
+    run.learn(2000, KeepBest(tmp_path / "best"), checkpoint=tmp_path / "run")
+    for _ in range(5):
+        run = recurl.RecursiveQLearning.load(tmp_path / "run", model)
+        run.learn(200, KeepBest(tmp_path / "best"), checkpoint=tmp_path / "run")
+        kept = recurl.RecursiveQLearning.load(tmp_path / "best", model)
+        assert kept.curve.last == max(run.curve, key=lambda score: score.mean)
+
+
 def test_files_are_named_by_their_steps(tmp_path: Path) -> None:
     learner = recurl.QLearning(recurl.zoo.cloud(), episode_limit=50)
     learner.learn(700, SaveEvery(300, tmp_path / "{steps}"))

@@ -88,7 +88,9 @@ class StopAtReward(Callback):
 
 
 class KeepBest(Callback):
-    """Saves the learner to a file whenever a test is better than all tests before it.
+    """Saves the learner to a file whenever a test is better than all tests of the run before it.
+
+    Tests before the run was saved and loaded count as well.
 
     Args:
         path: File to save to; it always holds the best run so far.
@@ -101,9 +103,10 @@ class KeepBest(Callback):
 
     def on_test(self, learner: Learner, score: Score) -> bool | None:
         """Save the learner if the test is the best so far."""
-        if self.score is None or score.mean > self.score.mean:
-            learner.save(self.path)
-            self.score = score
+        if learner.best is not None:
+            self.score = learner.best.score
+            if self.score is score:
+                learner.save(self.path)
         return None
 
 
