@@ -109,6 +109,9 @@ def test_an_environment_may_be_given_by_its_id(kind: Any) -> None:
     learner = kind("FrozenLake-v1")
     assert learner.engine.env.spec.id == "FrozenLake-v1"
     assert learner.test(2).length >= 1
+    assert kind("FrozenLake-v1", evaluation_env="FrozenLake-v1").test(2).length >= 1
+    with pytest.raises(TypeError, match="takes a model, a Gymnasium environment or its id"):
+        kind("FrozenLake-v1", evaluation_env=3)
 
 
 def test_a_table_takes_one_environment() -> None:

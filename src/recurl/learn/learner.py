@@ -58,6 +58,16 @@ def subject_of(value: Any, caller: str) -> Any:
     raise TypeError(f"{caller} takes a model, a Gymnasium environment or its id, not {found}")
 
 
+def env_for_tests(value: Any, caller: str) -> Any:
+    """The environment for tests that a learner was given, itself or by its id, or None.
+
+    Example:
+        >>> env_for_tests("CartPole-v1", "DQN").spec.id
+        'CartPole-v1'
+    """
+    return None if value is None else subject_of(value, caller)
+
+
 def _env_with_id(name: str, caller: str) -> gym.Env[Any, Any]:
     import gymnasium as gym
 
@@ -361,7 +371,7 @@ class Learner(ABC):
     def load(
         cls,
         path: str | os.PathLike[str] | BinaryIO,
-        model_or_env: RMDP | gym.Env[Any, Any],
+        model_or_env: RMDP | gym.Env[Any, Any] | str,
         *,
         evaluation_env: gym.Env[Any, Any] | None = None,
     ) -> Self:

@@ -9,7 +9,7 @@ import numpy as np
 from recurl.learn.curve import Curve
 from recurl.learn.engine import ModelEngine
 from recurl.learn.env_engine import EnvEngine
-from recurl.learn.learner import Learner, subject_of
+from recurl.learn.learner import Learner, env_for_tests, subject_of
 from recurl.learn.schedules import Schedule
 from recurl.learn.settings import (
     DEFAULT_PRESET,
@@ -38,7 +38,7 @@ class TabularLearner(Learner):
     @with_defaults(make_settings(DEFAULT_PRESET, {}))
     def __init__(
         self,
-        model_or_env: RMDP | gym.Env[Any, Any],
+        model_or_env: RMDP | gym.Env[Any, Any] | str,
         *,
         preset: str = DEFAULT_PRESET,
         learning_rate: Schedule | float | None = None,
@@ -55,7 +55,7 @@ class TabularLearner(Learner):
         evaluate_every: int | None = None,
         evaluate_episodes: int | None = None,
         evaluate_limit: int | None = None,
-        evaluation_env: gym.Env[Any, Any] | None = None,
+        evaluation_env: gym.Env[Any, Any] | str | None = None,
         memory: int | None = None,
     ) -> None:
         given = {
@@ -65,17 +65,18 @@ class TabularLearner(Learner):
 
     def _set_up(
         self,
-        model_or_env: RMDP | gym.Env[Any, Any],
+        model_or_env: RMDP | gym.Env[Any, Any] | str,
         settings: Settings,
-        evaluation_env: gym.Env[Any, Any] | None = None,
+        evaluation_env: gym.Env[Any, Any] | str | None = None,
     ) -> None:
         self.settings, self.curve = settings, Curve()
         self.engine: ModelEngine | EnvEngine
-        subject = subject_of(model_or_env, type(self).__name__)
+        name = type(self).__name__
+        subject, tests = subject_of(model_or_env, name), env_for_tests(evaluation_env, name)
         if isinstance(subject, RMDP):
             self.engine = ModelEngine(subject, settings, self.flat)
         else:
-            self.engine = EnvEngine(subject, settings, self.flat, evaluation_env=evaluation_env)
+            self.engine = EnvEngine(subject, settings, self.flat, evaluation_env=tests)
 
     def warm_start(self, source: TabularLearner | Solution, visits: int = 20) -> Self:
         """Begin with what another run learned, or with what a solution knows.
@@ -168,8 +169,8 @@ class RecursiveQLearning(TabularLearner):
         evaluate_every: Steps between tests of the greedy policy, into ``curve``; 0 for never.
         evaluate_episodes: Episodes of a test.
         evaluate_limit: Steps after which a test episode is cut; `episode_limit` if not given.
-        evaluation_env: Environment for tests, where one can neither be made from ``env.spec`` nor
-            copied.
+        evaluation_env: Environment for tests, or its id, where one can neither be made from
+            ``env.spec`` nor copied.
         memory: Most bytes of the table; half of the free memory if not given.
 
     Example:

@@ -19,7 +19,7 @@ from recurl.learn.deep.settings import (
     make_deep_settings,
     make_flat_settings,
 )
-from recurl.learn.learner import Learner, subject_of
+from recurl.learn.learner import Learner, env_for_tests, subject_of
 from recurl.learn.schedules import Schedule
 from recurl.learn.settings import DEFAULT_PRESET, with_defaults
 from recurl.model.rmdp import RMDP
@@ -77,7 +77,7 @@ class DeepLearner(Learner):
         evaluate_every: int | None = None,
         evaluate_episodes: int | None = None,
         evaluate_limit: int | None = None,
-        evaluation_env: gym.Env[Any, Any] | None = None,
+        evaluation_env: gym.Env[Any, Any] | str | None = None,
     ) -> None:
         given = {
             name: value
@@ -91,11 +91,12 @@ class DeepLearner(Learner):
     ) -> None:
         self.settings, self.curve = settings, Curve()
         self.engine: DeepModelEngine | DeepEnvEngine
-        subject = subject_of(model_or_env, type(self).__name__)
+        name = type(self).__name__
+        subject, tests = subject_of(model_or_env, name), env_for_tests(evaluation_env, name)
         if isinstance(subject, RMDP):
             self.engine = DeepModelEngine(subject, settings, self.flat)
         else:
-            self.engine = DeepEnvEngine(subject, settings, self.flat, evaluation_env=evaluation_env)
+            self.engine = DeepEnvEngine(subject, settings, self.flat, evaluation_env=tests)
 
     def _take(self, steps: int, most: int) -> None:
         if self.engine.without_buffer:
@@ -165,8 +166,8 @@ class DeepRecursiveQLearning(DeepLearner):
         preset: Named settings that the others override: ``"swift"``, ``"paper"`` for those of the
             published experiments, or ``"parallel"``, which steps many copies of a model at once and
             has no replay buffer: many times as many steps per second, each worth less.
-        evaluation_env: Environment for tests, where one can neither be made from ``env.spec`` nor
-            copied.
+        evaluation_env: Environment for tests, or its id, where one can neither be made from
+            ``env.spec`` nor copied.
 
     All other arguments are settings, described by `DeepSettings`; the defaults in the signature are
     those of ``"swift"``.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from recurl.learn.curve import Curve
-from recurl.learn.learner import Learner, subject_of
+from recurl.learn.learner import Learner, env_for_tests, subject_of
 from recurl.learn.model_based.engine import ModelBasedEngine
 from recurl.learn.model_based.settings import (
     PRESETS,
@@ -58,8 +58,8 @@ class ModelBasedRecursiveLearning(Learner):
         evaluate_every: Steps between tests of the kept policy, into ``curve``; 0 for never.
         evaluate_episodes: Episodes of a test.
         evaluate_limit: Steps after which a test episode is cut; `episode_limit` if not given.
-        evaluation_env: Environment for tests, where one can neither be made from ``env.spec`` nor
-            copied.
+        evaluation_env: Environment for tests, or its id, where one can neither be made from
+            ``env.spec`` nor copied.
 
     Example:
         >>> import recurl
@@ -81,7 +81,7 @@ class ModelBasedRecursiveLearning(Learner):
     @with_defaults(make_model_based_settings(DEFAULT_PRESET, {}))
     def __init__(
         self,
-        model_or_env: RMDP | gym.Env[Any, Any],
+        model_or_env: RMDP | gym.Env[Any, Any] | str,
         *,
         preset: str = DEFAULT_PRESET,
         prior: float | None = None,
@@ -95,7 +95,7 @@ class ModelBasedRecursiveLearning(Learner):
         evaluate_every: int | None = None,
         evaluate_episodes: int | None = None,
         evaluate_limit: int | None = None,
-        evaluation_env: gym.Env[Any, Any] | None = None,
+        evaluation_env: gym.Env[Any, Any] | str | None = None,
     ) -> None:
         fields = ModelBasedSettings.__struct_fields__
         given = {name: value for name, value in locals().items() if name in fields}
@@ -105,8 +105,9 @@ class ModelBasedRecursiveLearning(Learner):
         self, model_or_env: Any, settings: ModelBasedSettings, evaluation_env: Any = None
     ) -> None:
         self.settings, self.curve = settings, Curve()
-        subject = subject_of(model_or_env, type(self).__name__)
-        self.engine = ModelBasedEngine(subject, settings, evaluation_env)
+        name = type(self).__name__
+        subject, tests = subject_of(model_or_env, name), env_for_tests(evaluation_env, name)
+        self.engine = ModelBasedEngine(subject, settings, tests)
 
     def set_budget(self, steps: float) -> None:
         """Nothing depends on a budget."""
