@@ -61,6 +61,20 @@ def test_neither_may_be_missing(costly: tuple[recurl.RMDP, Certificate], missing
         recurl.verify(model, changed)
 
 
+def test_steps_that_are_not_proved_are_not_reported() -> None:
+    model = retry_client()
+    certificate = recurl.solve(model, "certified").certificate
+    assert recurl.verify(model, certificate).steps < math.inf
+    begin = set(certificate.start_pieces)
+    pieces = [
+        piece if i in begin else msgspec.structs.replace(piece, steps=None)
+        for i, piece in enumerate(certificate.pieces)
+    ]
+    verdict = recurl.verify(model, msgspec.structs.replace(certificate, pieces=pieces))
+    assert verdict.theorems == ("costs", "nonpositive")
+    assert verdict.steps == math.inf
+
+
 def test_steps_of_pieces_must_fall(costly: tuple[recurl.RMDP, Certificate]) -> None:
     model, certificate = costly
     piece = certificate.pieces[certificate.start_pieces[0]]

@@ -24,20 +24,22 @@ total is asked for, the inequalities are (see also docs/explanation/certificates
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from recurl.errors import CertificateError, DocumentError
 from recurl.model.files import write_atomic
 from recurl.model.limits import cut, read_bytes
-from recurl.model.tables import CALL
+from recurl.model.tables import CALL, runs
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Tables
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -108,6 +110,18 @@ class Values(msgspec.Struct, frozen=True):
     actions: list[int]
     progress: list[float]
     copies: list[tuple[int, list[int]]] = []
+
+    def copied(self, t: Tables) -> tuple[list[int], dict[tuple[int, int], int]]:
+        """The component of every context or copy, and the one that each of its boxes calls."""
+        if self.contexts:
+            child = {(caller, box): i for i, (_, caller, box) in enumerate(self.contexts)}
+            return [component for component, _, _ in self.contexts], child
+        boxes = [np.flatnonzero(t.box_owner == c).tolist() for c in range(t.n_components)]
+        plain = [(c, t.box_component[own].tolist()) for c, own in enumerate(boxes)]
+        copies = self.copies or plain
+        pairs = [zip(boxes[c], called, strict=True) for c, called in copies]
+        calls = {(i, box): j for i, own in enumerate(pairs) for box, j in own}
+        return [c for c, _ in copies], calls
 
 
 class Certificate(msgspec.Struct, frozen=True):
@@ -206,26 +220,30 @@ def check_form(model: RMDP, given: Certificate) -> None:
         raise CertificateError(f"an optimum cannot be {given.infinite!r}")
     if abs(given.scale) > LARGEST_SCALE:
         raise CertificateError(f"a unit of 2**{given.scale} is beyond all numbers of models")
-    if not all(math.isfinite(x) for x in numbers(given)):
+    if not np.isfinite(np.fromiter(numbers(given), np.float64)).all():
         raise CertificateError("a number is not finite")
     _Form(model, given).check()
 
 
 def numbers(given: Certificate) -> Iterator[float]:
     """All numbers of a certificate that are not references."""
+    return chain.from_iterable(_lists_of_numbers(given))
+
+
+def _lists_of_numbers(given: Certificate) -> Iterator[Iterable[float]]:
     for every in (given.steps, given.exit_values, given.potential, given.visits):
-        yield from every or ()
-    yield from (x for row in given.reach or () for x in row)
-    yield from (x for x in (given.lower, given.upper) if x is not None)
+        yield every or ()
+    yield from given.reach or ()
+    yield [x for x in (given.lower, given.upper) if x is not None]
     for point in given.points:
-        yield from point.values
-    for mix in (m for p in given.points for m in p.calls):
-        yield from (weight for _, weight in mix)
-    yield from (weight for mix in given.start_points for _, weight in mix)
+        yield point.values
+        yield from ([weight for _, weight in mix] for mix in point.calls)
+    yield from ([weight for _, weight in mix] for mix in given.start_points)
     for piece in given.pieces:
-        for own in (piece.rewards, piece.steps, piece.visits):
-            yield from own or ()
-        yield from (weight for row in piece.weights or () for weight in row)
+        yield from (own or () for own in (piece.rewards, piece.steps, piece.visits))
+        yield from piece.weights or ()
+    if given.values is not None:
+        yield from (given.values.lower, given.values.upper, given.values.progress)
 
 
 class _Form:
@@ -246,6 +264,9 @@ class _Form:
             self._require(sizes == exits, "reach: one number per vertex and exit")
         known = len(given.exit_values) in (0, int(t.n_exits[t.start_component]))
         self._require(known, "exit_values: one per exit, or none")
+        if given.values is not None:
+            self._check_values(given.values)
+            return
         for i, point in enumerate(given.points):
             self._check_point(i, point)
         for i, piece in enumerate(given.pieces):
@@ -274,6 +295,51 @@ class _Form:
             self._require(len(given.start_pieces) == entries, "start_pieces: one per start entry")
             for number in given.start_pieces:
                 self._check_reference(number, given.pieces, c, "start_pieces")
+
+    def _check_values(self, values: Values) -> None:
+        """A number per state and an action per vertex of all contexts, or of all copies."""
+        t, given = self.tables, self.given
+        paid = given.rewards != "none"
+        known = given.infinite is None or (paid and not values.contexts)
+        self._require(known, "an infinite total, and no contexts")
+        (self._check_contexts if values.contexts else self._check_copies)(values)
+        components, _ = values.copied(t)
+        size, exits = np.diff(t.component_start)[components], t.n_exits[components]
+        width = exits + (exits > 1) + (paid and given.infinite is None)
+        states = int(size.sum() if values.contexts else (size * width).sum())
+        lists = (values.lower, values.upper, values.progress)
+        self._require(all(len(each) == states for each in lists), "a number per state")
+        self._require(len(values.actions) == size.sum(), "an action per vertex")
+        count = np.diff(t.action_start)[runs(t.component_start[components], size)]
+        self._check_actions(values.actions, np.maximum(count, 1), "values")
+
+    def _check_actions(self, actions: list[int], count: np.ndarray, place: str) -> None:
+        """Actions exist; where there are none, any number that is not huge stands for that."""
+        wrong = [a for a, n in zip(actions, count.tolist(), strict=True) if n and not 0 <= a < n]
+        wrong += [a for a in actions if abs(a) >= 2**31]
+        self._require(not wrong, f"{place}: no action {', '.join(map(str, wrong[:1]))}")
+
+    def _check_contexts(self, values: Values) -> None:
+        """Each context but the first is called by an earlier one, from a box of its own."""
+        t, seen = self.tables, set()
+        self._require(values.contexts[0] == (t.start_component, -1, -1), "the first context")
+        for i, (component, parent, box) in enumerate(values.contexts[1:], 1):
+            self._require(0 <= parent < i and 0 <= box < t.n_boxes, f"context {i}")
+            own = (int(t.box_owner[box]), int(t.box_component[box]))
+            self._require(own == (values.contexts[parent][0], component), f"context {i}")
+            self._require((parent, box) not in seen, f"context {i}")
+            seen.add((parent, box))
+
+    def _check_copies(self, values: Values) -> None:
+        """Runs start in the first copy, and each box of a copy calls a copy of its callee."""
+        t, copies = self.tables, values.copies
+        start = t.start_component
+        self._require(not copies or copies[0][0] == start, "copies of components")
+        for i, (c, called) in enumerate(copies):
+            self._require(0 <= c < t.n_components, "copies of components")
+            fits = all(0 <= j < len(copies) for j in called)
+            callees = [copies[j][0] for j in called] if fits else []
+            self._require(callees == t.box_component[t.box_owner == c].tolist(), f"copy {i}")
 
     def _check_point(self, i: int, point: Point) -> None:
         vertices = self._block(f"point {i}", point.component)
@@ -304,9 +370,8 @@ class _Form:
         self._require(len(piece.calls) == len(callees), f"{place}: one piece per call port")
         for j, callee in zip(piece.calls, callees, strict=True):
             self._check_reference(j, self.given.pieces, callee, place)
-        for v, action in zip(vertices, piece.actions, strict=True):
-            count = int(t.action_start[v + 1] - t.action_start[v])
-            self._require(count == 0 or 0 <= action < count, f"{place}: no action {action}")
+        count = np.diff(t.action_start[vertices.start : vertices.stop + 1])
+        self._check_actions(piece.actions, count, place)
 
     def _block(self, place: str, component: int) -> range:
         self._require(0 <= component < self.tables.n_components, f"{place}: unknown component")
@@ -321,6 +386,6 @@ class _Form:
 
     def _callees(self, vertices: range) -> list[int]:
         """Component called by each call port among some vertices."""
-        t = self.tables
-        ports = [v for v in vertices if t.vertex_kind[v] == CALL]
-        return [int(t.box_component[t.vertex_box[v]]) for v in ports]
+        t, own = self.tables, slice(vertices.start, vertices.stop)
+        called: list[int] = t.box_component[t.vertex_box[own][t.vertex_kind[own] == CALL]].tolist()
+        return called

@@ -308,9 +308,11 @@ class ExactNumbers:
             known = {x: float(exact(x)) for x in {*self._prob, *self._reward}}
             prob, reward = (np.array([known[x] for x in row]) for row in (self._prob, self._reward))
             return prob, reward
+        minus = (-prob).tolist()
+        pairs = itertools.pairwise(begins.tolist())
+        rest = [math.fsum([1.0, *minus[first : last - 1]]) for first, last in pairs]
         prob = prob.copy()
-        for first, last in itertools.pairwise(begins.tolist()):
-            prob[last - 1] = math.fsum([1.0, *(-prob[first : last - 1]).tolist()])
+        prob[begins[1:] - 1] = rest
         return prob, reward
 
     def start(self, entry: int) -> Fraction:

@@ -1,442 +1,219 @@
-"""The checker of bounds by state: totals that are nonnegative, whether runs end or not.
+"""Values by state: bounds of totals of one sign, whether runs end or not.
 
 In the sense of the greatest total: U >= f(U) for all actions and U >= 0 imply that no policy has
 more than U, with f(U) = r + sum p U'. L <= f(L) for the chosen actions implies that they reach L,
 if errors of L get smaller along a direction g. For the least total, chosen and all actions change
-places. Nothing is shared with the solvers; all arithmetic is exact. The proofs are in
-docs/explanation/certificates.md.
+places. The proofs are in docs/explanation/certificates.md.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from recurl.errors import CertificateError
-from recurl.model.certificate import LARGEST_SCALE
-from recurl.model.tables import CALL, EXIT
-from recurl.verification.verdict import Verdict
+import numpy as np
 
-if TYPE_CHECKING:
-    from recurl.model.certificate import Certificate, Values
-    from recurl.model.rmdp import RMDP
-
-
-class _Row(NamedTuple):
-    """The successors of a state by an action: whole numbers, to be divided by ``scale``."""
-
-    scale: int
-    reward: int
-    edges: list[tuple[int, int]]  # (probability, state)
+from recurl.model.certificate import Certificate, Values
+from recurl.model.rmdp import RMDP
+from recurl.model.tables import EXIT, Mask, runs
+from recurl.verification.arithmetic import Ints, Numbers
+from recurl.verification.checker import Checker
+from recurl.verification.copies import Copies, Ports, Within
 
 
-class _Call(NamedTuple):
-    """The states that a call is worth a mix of.
+class Entry(NamedTuple):
+    """Numbers of entries that are called, or in which runs start."""
 
-    Attributes:
-        leave: The entry with every exit of the callee.
-        after: The return ports, with the column of the call.
-        ends: The entry, to leave at all.
-        total: The entry, for rewards within the callee, if they count.
+    ports: Ports
+    leave: Numbers  # to leave by each exit
+    ends: Numbers  # to leave at all
+    total: Numbers  # rewards until then, if they count
+
+    def at_least(self, after: Numbers, m: Numbers) -> Numbers:
+        """sum_j leave_j (after_j - m) + ends m, with the total."""
+        worth = self.leave * (after - m[self.ports.call])
+        return worth.sums(self.ports.size) + self.ends * m + self.total
+
+    def levels(self, after: Numbers) -> list[Numbers]:
+        """0, and the least of after."""
+        return [Numbers(np.zeros(len(self.ports.size))), -(-after).tops(self.ports.size)]
+
+    def at_most(self, after: Numbers) -> Iterator[Numbers]:
+        """sum_j leave_j max(after_j - m, 0) + ends m, for m = 0 and for each after_j."""
+        count, call = self.ports.size, self.ports.call
+        begin = np.cumsum(count) - count
+        for k in range(-1, int(count.max(initial=0))):
+            m = after[begin + np.minimum(k, count - 1)] if k >= 0 else self.levels(after)[0]
+            worth = (self.leave * (after - m[call]).or_zero()).sums(count)
+            yield worth + self.ends * m + self.total
+
+
+class ValueChecker(Checker):
+    """Checks bounds by state.
+
+    States are vertices of contexts; or those of copies of components, in columns: to leave by each
+    exit, to leave at all if there are several, the total of rewards if they are paid. Calls are
+    then worth a mix of what they enter and of what they return to.
     """
 
-    leave: list[int]
-    after: list[int]
-    ends: int
-    total: list[int]
-
-    def states(self) -> list[int]:
-        """All of them."""
-        return [*self.leave, *self.after, self.ends, *self.total]
-
-
-class ValueChecker:
-    """One certificate with bounds by state under check.
-
-    Args:
-        model: The model.
-        given: The certificate; its ``values`` are not None.
-    """
-
-    def __init__(self, model: RMDP, given: Certificate) -> None:
-        assert given.values is not None
-        self.model, self.tables, self.given = model, model.tables, given
-        self.values: Values = given.values
-        self.checked = 0
-
-    def verdict(self) -> Verdict:
-        """Check everything.
-
-        Raises:
-            CertificateError: Names what does not hold, or is malformed.
-        """
-        self._check_form()
-        self._check_values()
-        given, t = self.given, self.tables
-        ends, theorem = (given.lower, given.upper), "values"
-        if given.infinite is not None:
-            ends, theorem = (float(given.infinite),) * 2, "may not end"
-        elif self.ends:
-            theorem = "stacks"
-        first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])
-        worth = {self.model.local_name(first + k): x for k, x in enumerate(self.root) if x}
-        return Verdict(
-            *ends, math.inf, self.checked, given.objective, given.rewards, worth, (theorem,)
-        )
-
-    def _check_values(self) -> None:
-        """All inequalities, where runs can come to."""
-        self.sign = 1
-        states = self._reached()
-        self.sign = self._sign(states)
-        self.greatest = (self.given.objective == "max") == (self.sign > 0)
-        if self.given.infinite is not None:
-            self.greatest = not self.greatest  # an upper bound of the probability to end
-        v = self.values
-        places = (x.as_integer_ratio()[1] for x in (*v.lower, *v.upper, *v.progress))
-        self.unit = max(places, default=1)
+    def __init__(self, model: RMDP, given: Certificate, values: Values) -> None:
+        super().__init__(model, given)
+        t, self.values, self.mixes = self.tables, values, not values.contexts
+        self.totals = self.mixes and given.rewards != "none" and given.infinite is None
+        component, child = values.copied(t)
+        self.base = base = Copies(t, np.array(component, np.int64))
+        boxes = np.stack([base.copy, t.vertex_box[base.vertex]], axis=1)[base.calls].tolist()
+        base.callee = np.array([child.get((i, box), -1) for i, box in boxes], np.int64)
+        self.begin = int(t.start_component) if self.mixes and not values.copies else 0
+        base.starts = [int(base.shift[self.begin]) + self.first + e for e in self.shares]
+        base.returns, exits = self.mixes, t.n_exits[base.component]
+        self.width = exits + (exits > 1) + self.totals if self.mixes else np.ones_like(exits)
+        self.states = states = Within(base, np.arange(len(exits)).repeat(self.width))
+        states.chosen = np.array(values.actions, np.int64)[states.origin]
         self.low, self.high, self.left = (
-            [int(Fraction(x) * self.unit) for x in each] for each in (v.lower, v.upper, v.progress)
+            Numbers(states.by_place(np.array(x, np.float64)))
+            for x in (values.lower, values.upper, values.progress)
         )
-        least = min((self.left if self.ends else self.left + self.low + self.high), default=0)
-        self._require(least >= 0, "numbers that may not be negative")
-        for state in filter(self._is_last, states):
-            self.left[state] = 0  # its bounds have no errors
-        inner = [s for s in states if self._counts(s) and not self._is_last(s)]
-        self._require(all(self.left[s] > 0 for s in inner), "progress")
-        errors = (Fraction(self.low[s], self.left[s]) for s in inner)
-        self.most = max(errors, default=Fraction(1))  # C of the proofs
-        for state in states:
-            name = self.model.vertex_name(self.vertex[state])
-            check = self._check_call if self._multiplies(state) else self._check_rows
-            check(state, name)
-        self._check_claims()
+        self.column, self.exits = states.column[states.copy], exits[states.of[states.copy]]
+        self.pays = (self.column >= self.exits + (self.exits > 1)) | (not self.mixes)
+        self.last = (states.kind == EXIT) & (self.mixes | (states.copy == 0))
 
-    def _check_form(self) -> None:
-        t, v, given = self.tables, self.values, self.given
-        _well_formed(given.model == self.model.fingerprint, f"it is not for {self.model.name}")
-        _well_formed(abs(given.scale) <= LARGEST_SCALE, f"a unit of 2**{given.scale}")
-        self.scale = Fraction(2) ** given.scale
-        known = given.objective in ("max", "min") and given.rewards in ("model", "steps", "none")
-        _well_formed(known, f"unknown question {given.objective!r} of {given.rewards!r}")
-        claims = given.infinite in ("inf", "-inf") and not v.contexts and given.rewards != "none"
-        _well_formed(given.infinite is None or claims, "an infinite total, and no contexts")
-        exits = int(t.n_exits[t.start_component])
-        self.root = list(given.exit_values) or [0.0] * exits
-        _well_formed(len(self.root) == exits, "as many exit values as exits")
-        self.totals = not v.contexts and given.rewards != "none" and given.infinite is None
-        self._number_states(self._components())
-        lists = (v.lower, v.upper, v.progress)
-        _well_formed(all(len(each) == len(self.vertex) for each in lists), "a number per state")
-        ends = (x for x in (given.lower, given.upper) if x is not None)
-        finite = all(map(math.isfinite, (*v.lower, *v.upper, *v.progress, *self.root, *ends)))
-        _well_formed(finite, "finite numbers")
-        _well_formed(len(v.actions) == len(self.place_vertex), "an action per vertex")
-        count = [len(self._actions(vertex)) for vertex in self.place_vertex]
-        inside = (0 <= a < max(n, 1) for a, n in zip(v.actions, count, strict=True))
-        _well_formed(all(inside), "actions that exist")
+    def theorems(self) -> list[str]:
+        """Check everything, where runs can come to."""
+        given, states = self.given, self.states
+        sign, ends = self._sign()
+        gain, none = self.gain if sign > 0 else -self.gain, Numbers(np.zeros(len(self.gain.near)))
+        for x in (self.left,) if ends else (self.left, self.low, self.high):
+            self.require(x, "numbers that may not be negative")
+        greatest = ((given.objective == "max") == (sign > 0)) == (given.infinite is None)
+        claimed = given.infinite is not None or (given.lower, given.upper)[sign > 0] is not None
+        bounded = states.visited & claimed & (self.pays | (self.high.near < 1.0))
+        counted = states.visited & (ends | (self.low.near > 0.0))
+        left = Numbers(np.where(counted & ~self.last, self.left.near, 0.0))
+        self.require(left[np.flatnonzero(counted & ~self.last)], "progress above 0", strict=True)
+        most = self._most(left)
+        progress = (left, none, True) if ends else (left * most - self.low, -gain, not greatest)
+        for what, strict, some, (x, paid, every) in (
+            ("an upper value", False, bounded, (self.high, gain, greatest)),
+            ("a lower value", False, counted, (-self.low, -gain, not greatest)),
+            ("progress", True, counted, progress),
+        ):
+            for own, falls in self._falls(x, paid, some, every=every):
+                self.require(falls, what, (states, own), strict=strict)
+        self._check_exits(sign, bounded, counted)
+        if self.mixes:
+            self._check_calls(bounded, left, most)
+        self._check_claims(sign)
+        return ["may not end" if given.infinite else "stacks" if ends else "values"]
 
-    def _components(self) -> list[int]:
-        """The component of every context, each of which is called by an earlier one."""
-        t, contexts = self.tables, self.values.contexts
-        self.children: dict[tuple[int, int], int] = {}
-        if not contexts:
-            return self._copies()
-        _well_formed(tuple(contexts[0]) == (t.start_component, -1, -1), "the first context")
-        for i, (component, parent, box) in enumerate(contexts[1:], 1):
-            _well_formed(0 <= parent < i and 0 <= box < t.n_boxes, f"context {i}")
-            own = (int(t.box_owner[box]), int(t.box_component[box]))
-            _well_formed(own == (contexts[parent][0], component), f"context {i}")
-            _well_formed((parent, box) not in self.children, f"context {i}")
-            self.children[parent, box] = i
-        return [component for component, _, _ in contexts]
-
-    def _copies(self) -> list[int]:
-        """The component of every copy, each box of which calls a copy of its callee."""
-        t, boxes = self.tables, list(enumerate(self.tables.box_owner.tolist()))
-        own = [[b for b, owner in boxes if owner == c] for c in range(t.n_components)]
-        plain = [(c, t.box_component[own[c]].tolist()) for c in range(t.n_components)]
-        copies = self.values.copies or plain
-        self.begin = 0 if self.values.copies else int(t.start_component)
-        known = all(0 <= c < t.n_components for c, _ in copies)
-        _well_formed(known and copies[self.begin][0] == t.start_component, "copies of components")
-        for i, (c, called) in enumerate(copies):
-            _well_formed(len(called) == len(own[c]), f"callees of copy {i}")
-            for b, j in zip(own[c], called, strict=True):
-                fits = 0 <= j < len(copies) and copies[j][0] == t.box_component[b]
-                _well_formed(fits, f"callees of copy {i}")
-                self.children[i, b] = j
-        return [c for c, _ in copies]
-
-    def _number_states(self, components: list[int]) -> None:
-        """Number the vertices of all contexts; without contexts, with every column.
-
-        The columns are the exits, to leave at all if there are several, and the total of rewards.
-        """
-        start = self.tables.component_start
-        self.first: list[int] = []
-        self.vertex: list[int] = []
-        self.place: list[int] = []  # the number of a state's vertex, among those of all contexts
-        self.place_vertex: list[int] = []
-        self.context: list[int] = []
-        self.width: list[int] = []
-        for i, c in enumerate(components):
-            exits = int(self.tables.n_exits[c])
-            width = 1 if self.values.contexts else exits + (exits > 1) + self.totals
-            self.first.append(len(self.vertex) - int(start[c]) * width)
-            own = range(int(start[c]), int(start[c + 1]))
-            self.place += [
-                len(self.place_vertex) + k for k in range(len(own)) for _ in range(width)
-            ]
-            self.place_vertex += own
-            self.vertex += [vertex for vertex in own for _ in range(width)]
-            self.context += [i] * (len(own) * width)
-            self.width.append(width)
-
-    def _state(self, context: int, vertex: int, column: int = 0) -> int:
-        """Number of a vertex in a context; without contexts, with a column."""
-        return self.first[context] + vertex * self.width[context] + column
-
-    def _column(self, state: int) -> int:
-        """The column of a state; 0 with contexts."""
-        context = self.context[state]
-        return (state - self.first[context]) % self.width[context]
-
-    def _pays(self, state: int) -> bool:
-        """Whether a state adds up rewards."""
-        last = self._column(state) == self.width[self.context[state]] - 1
-        return bool(self.values.contexts) or (self.totals and last)
-
-    def _sign(self, states: set[int]) -> int:
+    def _sign(self) -> tuple[int, bool]:
         """1 if nothing that runs can meet is negative, -1 if nothing is positive.
 
-        If both occur, every policy must end. For an infinite total, every step must pay something
-        of its sign.
+        If both occur, every policy must end: the second result. For an infinite total, every step
+        must pay something of its sign.
         """
-        self.ends = False
-        paid = [Fraction(x) for x in self.root] if self.given.infinite is None else []
-        if self.given.rewards == "steps":
-            paid.append(Fraction(1))
-        elif self.given.rewards == "model":
-            t, exact = self.tables, self.model.exact
-            for action in (a for v in {self.vertex[s] for s in states} for a in self._actions(v)):
-                edges = range(int(t.transition_start[action]), int(t.transition_start[action + 1]))
-                paid += [exact.reward(i) for i in edges if exact.prob(i)]
-        if self.given.infinite is not None:
-            sign = 1 if self.given.infinite == "inf" else -1
-            _well_formed(min((sign * x for x in paid), default=1) > 0, "steps that all pay")
-            return sign
-        if max(paid) <= 0:
-            return -1 if min(paid) < 0 else 1
-        self.ends = min(paid) < 0
-        _well_formed(not self.ends or bool(self.values.contexts), "totals of one sign")
-        return 1
+        paid, given = [Numbers(np.array(self.root, np.float64))], self.given
+        if given.rewards == "steps":
+            paid.append(Numbers(np.ones(1)))
+        elif given.rewards == "model":
+            _, action = self.base.actions(np.flatnonzero(self.base.visited), every=True)
+            first, last = (self.tables.transition_start[np.unique(action) + i] for i in (0, 1))
+            paid.append(self.reward[runs(first, last - first)])
+        if given.infinite:
+            gains = given.infinite == "inf"
+            self.require(paid[1] if gains else -paid[1], "that every step pays", strict=True)
+            return 1 if gains else -1, False
+        losses = any(True for x in paid for _ in x.failing())
+        gains = any(True for x in paid for _ in (-x).failing())
+        self.expect(not (gains and losses and self.mixes), "that totals have one sign")
+        return -1 if losses and not gains else 1, losses and gains
 
-    def _require(self, holds: bool, what: str) -> None:
-        self.checked += 1
-        if not holds:
-            raise CertificateError(f"not proved: the values at {what} do not hold")
+    def _most(self, left: Numbers) -> Numbers:
+        """The greatest L as a multiple of g: C of the proofs."""
+        some = np.flatnonzero(left.near)
+        ratio = np.append(self.low.near[some] / left.near[some], 0.0)
+        near = some[(ratio >= ratio.max() * (1.0 - 1e-15) - 1e-300)[:-1]]
+        most = max((self.low.exact(i) / left.exact(i) for i in near), default=Fraction(0))
+        return Numbers.nearest(ratio.max(keepdims=True), lambda _: most)
 
-    def _actions(self, vertex: int) -> range:
-        start = self.tables.action_start
-        return range(int(start[vertex]), int(start[vertex + 1]))
+    def _falls(
+        self, x: Numbers, gain: Numbers, some: Mask, *, every: bool
+    ) -> Iterator[tuple[Ints, Numbers]]:
+        """How much x exceeds f(x) for actions; in contexts, also for calls and exits."""
+        none, t, base = Numbers(np.zeros(len(gain.near))), self.tables, self.base
+        for paid, own in ((gain, some & self.pays), (none, some & ~self.pays)):
+            yield from self.falls(self.states, x, paid, np.flatnonzero(own), every=every)
+        if not self.mixes:
+            calls = np.flatnonzero(some[base.calls])
+            entry = base.ports(base.calls[calls]).entry + base.shift[base.callee[calls]]
+            yield base.calls[calls], x[base.calls[calls]] - x[entry]
+            exits = np.flatnonzero(some & (base.kind == EXIT) & ~self.last)
+            _, caller, box = np.array(self.values.contexts)[base.copy[exits]].T
+            back = base.shift[caller] + t.box_return[box] + t.vertex_port[base.vertex[exits]]
+            yield exits, x[exits] - x[back]
 
-    def _multiplies(self, state: int) -> bool:
-        """Whether a state is a call port that is worth a product."""
-        return not self.values.contexts and self.tables.vertex_kind[self.vertex[state]] == CALL
+    def _check_exits(self, sign: int, bounded: Mask, counted: Mask) -> None:
+        """Exits from which runs do not return are worth what is asked, or 1 for themselves."""
+        port = self.tables.vertex_port[self.states.vertex]
+        own = (self.column == port) | ((self.column == self.exits) & (self.exits > 1))
+        worth = Numbers(own.astype(np.float64))
+        if not self.mixes:
+            asked = [sign * self.unit * Fraction(x) for x in self.root]
+            worth = Numbers(np.full(len(port), np.nan), 0.0, lambda i: asked[port[i]])
+        above, below = (np.flatnonzero(self.last & some) for some in (bounded, counted))
+        self.require(self.high[above] - worth[above], "an upper value", (self.states, above))
+        self.require(worth[below] - self.low[below], "a lower value", (self.states, below))
 
-    def _entry(self, call: int) -> int:
-        """The entry that a call port calls."""
-        t = self.tables
-        component = t.box_component[t.vertex_box[call]]
-        return int(t.component_start[component] + t.vertex_port[call])
+    # Calls that are worth a mix, and the start
 
-    def _call(self, state: int) -> _Call:
-        """The states that a call is worth a mix of."""
-        t, call = self.tables, self.vertex[state]
-        box, own, column = int(t.vertex_box[call]), self.context[state], self._column(state)
-        callee, entry, back = self.children[own, box], self._entry(call), int(t.box_return[box])
-        exits = int(t.n_exits[t.box_component[box]])
-        leave = [self._state(callee, entry, j) for j in range(exits)]
-        return _Call(
-            leave,
-            [self._state(own, back + j, column) for j in range(exits)],
-            self._state(callee, entry, exits) if exits > 1 else leave[0],
-            [self._state(callee, entry, self.width[callee] - 1)] if self._pays(state) else [],
+    def _entry(self, x: Numbers, copy: Ints, ports: Ports, pays: Mask) -> Entry:
+        """Numbers of entries that are called."""
+        first, states = self.states.first[copy], self.states
+        ends = states.shift[first + np.where(ports.size > 1, ports.size, 0)] + ports.entry
+        last = states.shift[first + self.width[copy] - 1] + ports.entry
+        leave = x[states.columns(copy, ports.entry, ports.size)]
+        return Entry(ports, leave, x[ends], x[last] * Numbers(pays.astype(np.float64)))
+
+    def _check_calls(self, bounded: Mask, left: Numbers, most: Numbers) -> None:
+        """U is at least, and L at most, what follows from the entry and from the return ports."""
+        states, high, low = self.states, self.high, self.low
+        number = np.flatnonzero(states.visited[states.calls])
+        own, ports = states.calls[number], states.ports(states.calls[number])
+        up, down, g = (
+            self._entry(x, states.callee[number], ports, self.pays[own]) for x in (high, low, left)
         )
+        above = (set((high[own] - x).failing()) for x in up.at_most(high[ports.back]))
+        wrong = set(np.flatnonzero(bounded[own])).intersection(*above)
+        self.expect(not wrong, "an upper value of a call")
+        after, error, count = low[ports.back], left[ports.back], ports.size
+        rest = (down.ends - down.leave.sums(count)).or_zero() * error.tops(count)
+        wrong = set(np.flatnonzero(low.near[own]))
+        for m in down.levels(after):
+            room = down.at_least(after, m) - low[own]
+            rise = g.at_least(after, m) + (down.leave * error).sums(count) - left[own]
+            fails = set(room.failing())
+            if m.near.any():
+                rise, fits = rise + rest, g.ends - g.leave.sums(count)
+                fails.update(fits.failing())
+            wrong &= fails.union((room - rise * most).failing(strict=True))
+        self.expect(not wrong, "a lower value of a call")
 
-    def _rows(self, state: int, *, every: bool) -> Iterator[_Row]:
-        """The successors of a state, by all actions or by the chosen one."""
-        t, vertex, context = self.tables, self.vertex[state], self.context[state]
-        if t.vertex_kind[vertex] == CALL:
-            box = int(t.vertex_box[vertex])
-            _well_formed((context, box) in self.children, f"a context for box {box} of {context}")
-            inside = self._state(self.children[context, box], self._entry(vertex))
-            yield _Row(1, 0, [(1, inside)])
-        elif t.vertex_kind[vertex] == EXIT:
-            yield self._after_exit(state, vertex, context)
-        else:
-            actions, chosen = self._actions(vertex), self.values.actions[self.place[state]]
-            for action in actions if every else [actions[chosen]]:
-                yield self._after_action(action, state)
-
-    def _after_exit(self, state: int, vertex: int, context: int) -> _Row:
-        """The return port, or the worth of an exit of the start; 1 for the exit of the state."""
-        port = int(self.tables.vertex_port[vertex])
-        if context and self.values.contexts:
-            _, parent, box = self.values.contexts[context]
-            back = self._state(parent, int(self.tables.box_return[box]) + port)
-            return _Row(1, 0, [(1, back)])
-        column = self._column(state)
-        exits = int(self.tables.n_exits[self.tables.vertex_component[vertex]])
-        worth = Fraction(int(column == port or (column == exits and exits > 1)))
-        if self.values.contexts:
-            worth = self.sign * Fraction(self.root[port]) / self.scale
-        return _Row(worth.denominator, worth.numerator, [])
-
-    def _after_action(self, action: int, state: int) -> _Row:
-        t, exact = self.tables, self.model.exact
-        own, column, pays = self.context[state], self._column(state), self._pays(state)
-        edges = range(int(t.transition_start[action]), int(t.transition_start[action + 1]))
-        probs = [exact.prob(i) for i in edges]
-        reward = Fraction(int(self.given.rewards == "steps" and pays))
-        if self.given.rewards == "model" and pays:
-            reward = sum((p * exact.reward(i) for p, i in zip(probs, edges, strict=True)), reward)
-        reward /= self.scale
-        scale = math.lcm(reward.denominator, *(p.denominator for p in probs))
-        pairs = zip((int(p * scale) for p in probs), edges, strict=True)
-        after = [(p, self._state(own, int(t.target[i]), column)) for p, i in pairs if p]
-        return _Row(scale, int(self.sign * reward * scale), after)
-
-    def _starts(self) -> Iterator[tuple[Fraction, _Call]]:
-        """States in which runs begin, weighted, as if they were called."""
-        t, contexts = self.tables, self.values.contexts
-        own = 0 if contexts else self.begin
-        first, exits = int(t.component_start[t.start_component]), len(self.root)
-        for e in range(len(t.start_prob)):
-            columns = [self._state(own, first + e, k) for k in range(self.width[own])]
-            ends = columns[exits if exits > 1 and not contexts else 0]
-            leave = [] if contexts else columns[:exits]
-            total = columns[-1:] if contexts or self.totals else []
-            if share := self.model.exact.start(e):
-                yield share, _Call(leave, [], ends, total)
-
-    def _reached(self) -> set[int]:
-        """States that a run of some policy can come to."""
-        found = {state for _, call in self._starts() for state in call.states()}
-        new = list(found)
-        while new:
-            state = new.pop()
-            if self._multiplies(state):
-                after = set(self._call(state).states())
-            else:
-                after = {q for row in self._rows(state, every=True) for _, q in row.edges}
-            new += after - found
-            found |= after
-        return found
-
-    def _bounded(self, state: int) -> bool:
-        """Whether an upper bound has to be proved."""
-        claimed = self.given.infinite or (self.given.lower, self.given.upper)[self.sign > 0]
-        return claimed is not None and (self._pays(state) or self.high[state] < self.unit)
-
-    def _check_rows(self, state: int, name: str) -> None:
-        """U >= f(U), and where L > 0 that errors contract, for f(U) = r + sum p U'."""
-        for row in self._rows(state, every=self.greatest) if self._bounded(state) else ():
-            after = row.reward * self.unit + sum(p * self.high[q] for p, q in row.edges)
-            self._require(row.scale * self.high[state] >= after, name)
-        for row in self._rows(state, every=not self.greatest) if self._counts(state) else ():
-            room = row.reward * self.unit + sum(p * self.low[q] for p, q in row.edges)
-            room -= row.scale * self.low[state]
-            falls = self.ends or self._contracts(room, self._rise(state, row))
-            self._require(room >= 0 and (falls or self._is_last(state)), name)
-        for row in self._rows(state, every=True) if self.ends else ():
-            self._require(self._is_last(state) or self._rise(state, row) < 0, name)
-
-    def _counts(self, state: int) -> bool:
-        """Whether a lower bound has to be proved."""
-        return self.ends or self.low[state] > 0
-
-    def _rise(self, state: int, row: _Row) -> int:
-        """How much g rises on average."""
-        left = sum(p * self.left[q] for p, q in row.edges if self._counts(q))
-        return left - row.scale * self.left[state]
-
-    def _is_last(self, state: int) -> bool:
-        """Whether runs end in a state: an exit from which nothing is returned to."""
-        last = not self.values.contexts or self.context[state] == 0
-        return last and bool(self.tables.vertex_kind[self.vertex[state]] == EXIT)
-
-    def _contracts(self, room: int | Fraction, rise: int) -> bool:
-        """L <= f(L), and errors that are at most C g get smaller: C (f'(g) - g) < f(L) - L."""
-        return room >= 0 and self.most * rise < room
-
-    def _check_call(self, state: int, name: str) -> None:
-        """The same for a call that is worth a mix of what comes after it."""
-        call = self._call(state)
-        if self._bounded(state):
-            most = self._most(call, [self.high[q] for q in call.after])
-            self._require(self.unit * self.high[state] >= most, name)
-        if self.low[state]:
-            levels = {0, min(self.low[q] for q in call.after)}
-            self._require(any(self._falls(state, call, m) for m in levels), name)
-
-    def _most(self, call: _Call, after: Sequence[int | Fraction]) -> Fraction:
-        """The probability to leave is filled up by exits, the one of greatest worth first."""
-        left, total = self.high[call.ends], Fraction(0)
-        total += sum(self.unit * self.high[q] for q in call.total)
-        leave = (self.high[q] for q in call.leave)
-        for worth, share in sorted(zip(after, leave, strict=True), reverse=True):
-            total, left = total + worth * min(share, left), left - min(share, left)
-        return total
-
-    def _least(self, call: _Call, after: Sequence[int | Fraction], m: int | Fraction) -> Fraction:
-        """sum_j L(en, j) (after_j - m) + L(en leaves) m, for m that is at most all after_j."""
-        leave = (self.low[q] for q in call.leave)
-        total = sum(a * (b - m) for a, b in zip(leave, after, strict=True))
-        inside = sum(self.unit * self.low[q] for q in call.total)
-        return Fraction(total + inside + self.low[call.ends] * m)
-
-    def _falls(self, state: int, call: _Call, m: int) -> bool:
-        """Whether L and g hold at a call for a level m."""
-        low, after = self.low, [self.low[q] for q in call.after]
-        left = [self.left[q] * (low[q] > 0) for q in call.leave]
-        back = [self.left[q] * (low[q] > 0) for q in call.after]
-        ends, rest = self.left[call.ends], low[call.ends] - sum(low[q] for q in call.leave)
-        change = sum(g * (b - m) for g, b in zip(left, after, strict=True)) + ends * m
-        change += sum(low[q] * g for q, g in zip(call.leave, back, strict=True))
-        change += max(rest, 0) * max(back) if m else 0
-        change += sum(self.unit * self.left[q] for q in call.total if low[q])
-        fits = m == 0 or ends >= sum(left)
-        room = self._least(call, after, m) - self.unit * low[state]
-        return fits and self._contracts(room, change - self.unit * self.left[state])
-
-    def _check_claims(self) -> None:
+    def _check_claims(self, sign: int) -> None:
         """The ends that are claimed of the start."""
-        ones = [Fraction(1)] * len(self.root)
-        worth = [abs(Fraction(x)) / self.scale for x in self.root]
-        worth = ones if self.given.infinite is not None else worth
-        low = high = Fraction(0)
-        for share, call in self._starts():
-            after = worth if call.leave else []
-            high += share * self._most(call, [self.unit * x for x in after]) / self.unit**2
-            levels = {Fraction(0), min(after, default=Fraction(0)) * self.unit}
-            least = (self._least(call, [self.unit * x for x in after], m) for m in levels)
-            low += share * max(least) / self.unit**2
-        if self.given.infinite is not None:
-            self._require(high < 1, "the start: that runs may not end")
+        given, some = self.given, self.root if self.mixes else []
+        worth = [Fraction(1) if given.infinite else abs(Fraction(x)) * self.unit for x in some]
+        (ports, after), count = self.start(worth), len(self.shares)
+        copy, pays = np.full(count, self.begin), np.full(count, self.totals or not self.mixes)
+        up, down = (self._entry(x, copy, ports, pays) for x in (self.high, self.low))
+        lows = [down.at_least(after, m) for m in down.levels(after)]
+        highs = list(up.at_most(after))
+        shares = [share / self.unit for share in self.shares.values()]
+        low = sum(share * max(x.exact(i) for x in lows) for i, share in enumerate(shares))
+        high = sum(share * min(x.exact(i) for x in highs) for i, share in enumerate(shares))
+        if given.infinite:
+            self.expect(high * self.unit < 1, "that runs may not end")
             return
-        low, high = low * self.scale, high * self.scale
-        if self.sign < 0:
-            low, high = -high, -low
-        if self.given.lower is not None:
-            self._require(low >= Fraction(self.given.lower), "the start: the lower claim")
-        if self.given.upper is not None:
-            self._require(high <= Fraction(self.given.upper), "the start: the upper claim")
-
-
-def _well_formed(fits: bool, what: str) -> None:
-    if not fits:
-        raise CertificateError(f"malformed certificate: {what}")
+        low, high = (low, high) if sign > 0 else (-high, -low)
+        self.expect(given.lower is None or low >= Fraction(given.lower), "the lower claim")
+        self.expect(given.upper is None or high <= Fraction(given.upper), "the upper claim")
