@@ -82,6 +82,7 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 FORMULAS = {
     "sum": lambda a, b, c: a + b - c,
     "product": lambda a, b, c: a * b + c,
+    "products": lambda a, b, c: (a * b) * (b * c) * c,
     "sums": lambda a, b, c: (a * b).sums(np.array([2, 0, 1])) + c,
     "tops": lambda a, b, c: (a - b).tops(np.array([1, 2, 0])) + c,
     "zero": lambda a, b, c: (a * b - c).or_zero(),
@@ -121,3 +122,4 @@ def test_huge_numbers_are_left_to_exact_arithmetic() -> None:
         assert list((huge - huge * huge).failing()) == [0]
         assert list((small * small).failing(strict=True)) == []
         assert list((-(small * small)).failing()) == [0]
+        assert list((-(small * small) * (small * small)).failing()) == [0]

@@ -44,6 +44,11 @@ class Numbers:
         """A bound on the distance from ``near``."""
         return self.error + 1.001 * np.abs(self.low)
 
+    @property
+    def _size(self) -> Floats:
+        """A bound on the numbers, which is 0 only if they are."""
+        return np.abs(self.near) + self._loose
+
     def __getitem__(self, at: Ints) -> Numbers:
         error, low = (x[at] if isinstance(x, np.ndarray) else x for x in (self.error, self.low))
         return Numbers(self.near[at], error, lambda i: self.exact(at[i]), low)
@@ -63,9 +68,9 @@ class Numbers:
         return Numbers(near, error, lambda i: self.exact(i) + other.exact(i), low)
 
     def __mul__(self, other: Numbers) -> Numbers:
-        near, size = self.near * other.near, np.abs(self.near) + self._loose
+        near, size, factor = self.near * other.near, self._size, other._size
         error = size * other._loose + np.abs(other.near) * self._loose + _U * np.abs(near)
-        error += _TINY * ((self.near != 0.0) & (other.near != 0.0))
+        error += _TINY * ((size != 0.0) & (factor != 0.0))
         return Numbers(near, error, lambda i: self.exact(i) * other.exact(i))
 
     def or_zero(self) -> Numbers:
