@@ -1,4 +1,7 @@
-"""The independent checker of certificates, which shares nothing with the solvers."""
+"""The independent checker of certificates, which shares nothing with the solvers.
+
+To read it in one sitting: arithmetic, copies, checker, bounds, values.
+"""
 
 from __future__ import annotations
 
