@@ -39,6 +39,11 @@ def test_an_unlucky_beginning_is_overcome(setting, steps):
     assert recurl.evaluate(made.policy()).value == pytest.approx(found.known.optimum[0])
 
 
+def test_noise_that_pairs_share_is_learned_from_all_of_them():
+    value = recurl.evaluate(learner(recurl.zoo.office(), 20_000, seed=102).policy()).value
+    assert value >= 0.99 * 5.2317
+
+
 def test_a_kept_policy_does_not_charge_forever():
     model = recurl.zoo.battery()
     made = learner(model, 7_663, seed=101)

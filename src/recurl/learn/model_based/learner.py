@@ -35,8 +35,9 @@ class ModelBasedRecursiveLearning(Learner):
     and charging forever does not look best.
 
     Q itself is uncertain where outcomes vary. Each plan draws the frequencies of the outcomes of
-    every pair from the Dirichlet distribution that its counts leave (posterior sampling), so that a
-    pair that was unlucky at first is tried again.
+    every pair from what the counts leave possible (posterior sampling), so that a pair that was
+    unlucky at first is tried again. Pairs are estimated from each other, by the probabilities that
+    they share (`recurl.learn.model_based.shapes`).
 
     A plan is value iteration in the contexts (exit values) that runs come to. Between plans, which
     become rarer as steps go on, every state is corrected as it is visited. The policy that is kept
