@@ -1,16 +1,17 @@
 """Model-based learning: steps to within 1 % of the certified optimum, and the time of planning.
 
-    python benchmarks/model_based.py [first seed] [seeds] [model ...]
+    python benchmarks/model_based.py [model ...] [--first 300] [--seeds 10] [--steps N] [--looks 20]
 
 Prints a line for each run, then a table for docs/results/learning.md with medians over seeds: the
 steps at which the exact value of the kept policy first comes within 1 % of the optimum, those from
 which on it stays there, how far it is from the optimum at the end, and the share of planning in the
-processor time of learning. Models are those of `benchmarks/presets.py`.
+processor time of learning. Models and numbers of steps are those of `benchmarks/presets.py`, and at
+most N steps; policies are looked at after numbers of steps that grow geometrically.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 
 import numpy as np
@@ -37,10 +38,9 @@ class Stopwatch:
 
 
 def run(
-    model: RMDP, optimum: float, steps: int, seed: int, watches: tuple[Stopwatch, Stopwatch]
+    model: RMDP, optimum: float, marks: np.ndarray, seed: int, watches: tuple[Stopwatch, ...]
 ) -> list[float]:
     """First, held, distance at the end and share of planning of a run."""
-    marks = np.geomspace(50, steps, 20).astype(int)
     before = [own.spent for own in watches]
     learner = recurl.ModelBasedRecursiveLearning(model, episode_limit=200, seed=seed)
     off = (optimum - watch(learner, marks)) / abs(optimum)
@@ -54,21 +54,29 @@ def written(numbers: np.ndarray) -> str:
     return f"{first} | {held} | {numbers[2]:.1%} | {numbers[3]:.0%}"
 
 
-def main(first: int = 300, seeds: int = 10, *names: str) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("models", nargs="*", default=list(MODELS))
+    for name, value in (("first", 300), ("seeds", 10), ("steps", 200_000), ("looks", 20)):
+        parser.add_argument(f"--{name}", type=int, default=value)
+    given = parser.parse_args()
     watches = Stopwatch(ModelBasedEngine, "_plan"), Stopwatch(ModelBasedEngine, "advance")
     rows = []
-    for name in names or MODELS:
+    for name in given.models:
         model, _, steps = MODELS[name]
+        marks = np.geomspace(50, min(steps, given.steps), given.looks).astype(int)
         optimum = recurl.solve(model, epsilon=1e-4).value
         found = []
-        for seed in range(first, first + seeds):
-            found.append(run(model, optimum, steps, seed, watches))
+        for seed in range(given.first, given.first + given.seeds):
+            found.append(run(model, optimum, marks, seed, watches))
             print(f"{name}, seed {seed}: {written(np.array(found[-1]))}", flush=True)
-        rows.append(f"| {name} | {optimum:.4g} | {seeds} | {written(np.median(found, axis=0))} |")
-    print("| model | optimum | seeds | first within 1 % | held from | at the end | planning |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |", *rows, sep="\n")
+        median = written(np.median(found, axis=0))
+        rows.append(f"| {name} | {optimum:.4g} | {given.seeds} | {marks[-1]:,} | {median} |")
+    print(
+        "| model | optimum | seeds | steps | first within 1 % | held from | at the end | planning |"
+    )
+    print("| --- |" + " ---: |" * 7, *rows, sep="\n")
 
 
 if __name__ == "__main__":
-    numbers = [int(number) for number in sys.argv[1:3]]
-    main(*numbers, *sys.argv[3:])  # type: ignore[arg-type]
+    main()
