@@ -29,6 +29,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {"preset": "paper"},
     "swift": {"preset": "swift"},
     "parallel": {"preset": "parallel"},
+    "gather": {"preset": "gather", "stack_limit": 60},
     "no call refreshed": {"preset": "swift", "refresh": 0},
     "no gate": {"preset": "swift", "gated": False},
     "features as they are": {"preset": "swift", "observation": "features"},

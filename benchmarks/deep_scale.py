@@ -1,8 +1,9 @@
 """Deep Recursive Q-learning in models too large to be toys, beside their certified optimum.
 
-    python benchmarks/deep_scale.py [palindrome-5 | parallel-5 | spelunking-8 ...] [--seed 0]
+    python benchmarks/deep_scale.py [palindrome-5 | gather-5 | spelunking-8 ...] [--seeds 0 1]
 
-At regular intervals the greedy policy is made a table and evaluated exactly. Seconds are processor
+At regular intervals the greedy policy is made a table and evaluated exactly, unless some of its
+episodes do not end: then their mean return is printed. Seconds are processor
 time of learning alone, compiling included.
 """
 
@@ -17,6 +18,7 @@ import recurl
 from recurl.learn.schedules import exponential, linear
 
 CAVE = "ooxoooxo/oxoooxoo/ooooxooo/xooxoooo/ooxooxox/oooooooo/oxooxoox/"
+EPISODES, LIMIT = 200, 100
 LEVELS = (CAVE + "ooxoooxo", CAVE + "rxxoooxo")
 
 
@@ -50,11 +52,25 @@ def _wide(size: int, steps: int) -> Case:
     return Case(lambda: recurl.zoo.palindrome(size=size), settings, steps, 1e-3)
 
 
+def _gathered(size: int, steps: int) -> Case:
+    """Palindrome with the network that reads exit values off, and exploration that falls slowly."""
+    settings = {
+        "preset": "gather",
+        "exploration": linear(1.0, 0.1, 7 * steps // 8),
+        "learning_rate": linear(0.002, 0.00005, steps),
+        "stack_limit": 60,
+    }
+    return Case(lambda: recurl.zoo.palindrome(size=size), settings, steps, 1e-3)
+
+
 def _spelunking() -> recurl.RMDP:
     return recurl.zoo.spelunking(0.5, -2, -5, levels=LEVELS)
 
 
 CASES = {
+    "gather-3": _gathered(3, 150_000),
+    "gather-5": _gathered(5, 500_000),
+    "gather-7": _gathered(7, 2_000_000),
     "parallel-5": _wide(5, 500_000),
     "parallel-7": _wide(7, 2_000_000),
     "parallel-8": Case(
@@ -87,7 +103,15 @@ CASES = {
 }
 
 
-def show(name: str, seed: int) -> None:
+def worth(learner: recurl.DeepRecursiveQLearning) -> str:
+    """Value of the greedy policy, or the mean of episodes if some of them do not end."""
+    returns, _, cut = learner.engine.test(EPISODES, LIMIT, learner.steps)
+    if cut.any():
+        return f"{returns.mean():9.4f} in episodes, {cut.mean():.0%} of them cut"
+    return f"{recurl.evaluate(learner.policy(1_000)).value:9.4f}"
+
+
+def show(name: str, seeds: range) -> None:
     """Learn one case, and print what its greedy policy is worth on the way."""
     case = CASES[name]
     model = case.model()
@@ -96,23 +120,24 @@ def show(name: str, seed: int) -> None:
     best = recurl.solve(model, epsilon=case.epsilon)
     seconds = time.perf_counter() - began
     print(f"optimum in [{best.lower:.4f}, {best.upper:.4f}], {seconds:.0f} s", flush=True)
-    learner = recurl.DeepRecursiveQLearning(model, seed=seed, evaluate_every=0, **case.settings)
-    spent = 0.0
-    for _ in range(10):
-        clock = time.process_time()
-        learner.learn(case.steps // 10)
-        spent += time.process_time() - clock
-        worth = recurl.evaluate(learner.policy(1_000)).value
-        print(f"{learner.steps:9,} steps {spent:7.1f} s   worth {worth:9.4f}", flush=True)
+    for seed in seeds:
+        learner = recurl.DeepRecursiveQLearning(model, seed=seed, evaluate_every=0, **case.settings)
+        spent = 0.0
+        for _ in range(10):
+            clock = time.process_time()
+            learner.learn(case.steps // 10)
+            spent += time.process_time() - clock
+            about = f"seed {seed} {learner.steps:9,} steps {spent:7.1f} s"
+            print(f"{about}   worth {worth(learner)}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=list(CASES), help=", ".join(CASES))
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, nargs=2, default=[0, 1])
     given = parser.parse_args()
     for name in given.names:
-        show(name, given.seed)
+        show(name, range(*given.seeds))
 
 
 if __name__ == "__main__":

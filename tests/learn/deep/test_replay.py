@@ -56,7 +56,9 @@ def numbered(numbers: Any, moves: Any = STEP) -> Transition:
     x = jnp.asarray(numbers, jnp.float32)
     rows, none = x[:, None], jnp.zeros((len(x), 0))
     move = jnp.broadcast_to(jnp.asarray(moves), x.shape)
-    return Transition(rows, rows, rows, rows, x, x, move, x, rows, none, none, -jnp.ones(len(x)))
+    return Transition(
+        rows, rows, rows, rows, x, x, move, x, none, rows, none, none, -jnp.ones(len(x))
+    )
 
 
 def filled(moves: Any, size: int | None = None) -> Buffer:
@@ -86,7 +88,9 @@ def test_images_are_stored_as_bytes() -> None:
     row, values, mask = jnp.array([[1, 200, 255]]), jnp.array([[9.5, -1]]), jnp.array([[1, 0]])
     x, ports = jnp.array([4.5]), jnp.array([[[1, 2, 3], [4, 5, 6]]])
     masks = jnp.array([[[0, 1], [1, 1]]])
-    step = Transition(row, row, ports, values, x, x, x, x, values, mask, masks, x)
+    step = Transition(
+        row, row, ports, values, x, x, x, x, jnp.zeros((1, 0)), values, mask, masks, x
+    )
     buffer = store(record, new_buffer(record, 1), jnp.array([0]), step)
     assert (buffer.shown.dtype, buffer.shown.shape) == (jnp.uint8, (1, 12))
     found = steps_of(record, buffer)

@@ -101,6 +101,7 @@ def batch(rng: np.random.Generator, shape: Shape, size: int) -> Batch:
         values_there=jnp.asarray(values),
         mask=jnp.ones((size, shape.actions), bool),
         discount=jnp.ones(size),
+        exit=jnp.full(size, -1),
     )
 
 

@@ -42,6 +42,30 @@ def vertex_rows(model: RMDP, observation: str) -> Singles:
     return np.concatenate(columns, axis=1)
 
 
+def exit_rows(model: RMDP, observation: str) -> tuple[tuple[float, ...], ...]:
+    """A row of numbers for each exit: the mean of what is seen after it, over all boxes.
+
+    Columns in which exits do not differ are left out. There are no rows where vertices are one-hot.
+
+    Example:
+        >>> import recurl
+        >>> rows = np.array(exit_rows(recurl.zoo.palindrome(), "categories"))  # row, column, wrong
+        >>> rows.shape, rows[3].tolist()
+        ((18, 8), [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0])
+    """
+    t = model.tables
+    if observation == "onehot" or model.features is None or not t.n_boxes:
+        return ()
+    rows = vertex_rows(model, observation)
+    sums, counts = np.zeros((t.max_exits, rows.shape[1])), np.zeros((t.max_exits, 1))
+    for first, exits in zip(t.box_return, t.n_exits[t.box_component], strict=True):
+        sums[:exits] += rows[first : first + exits]
+        counts[:exits] += 1
+    means = sums / np.maximum(counts, 1)
+    differs = np.ptp(means, axis=0) > 0
+    return tuple(map(tuple, means[:, differs].tolist()))
+
+
 def _categories(column: np.ndarray, states: np.ndarray) -> Singles:
     """A column per value that some state has; a value that all of them have says nothing."""
     values = np.unique(column[states])

@@ -82,6 +82,7 @@ class Seen(NamedTuple):
     reward: Any
     move: Any
     worth: Any
+    exit: Any
     mask: Any
     popped: Any
     ports_mask: Any
@@ -97,8 +98,8 @@ SHOWN = 4
 """How many fields of `Seen` show something."""
 
 _TYPES = {
-    "action": jnp.int32, "move": jnp.uint8, "mask": jnp.bool_, "ports_mask": jnp.bool_,
-    "real": jnp.bool_, "ends": jnp.bool_, "next_mask": jnp.bool_,
+    "action": jnp.int32, "move": jnp.uint8, "exit": jnp.int32, "mask": jnp.bool_,
+    "ports_mask": jnp.bool_, "real": jnp.bool_, "ends": jnp.bool_, "next_mask": jnp.bool_,
 }  # fmt: skip
 
 Sheets = tuple[Any, Any]
@@ -110,7 +111,7 @@ def _shapes(shape: Shape) -> tuple[list[Part], list[Part]]:
     values: Part = (exits,)
     masks: Part = (actions,)
     shown: list[Part] = [(features,), (features,), (exits, features), (features,)]
-    numbers = [values, (), (), (), (), masks, values, (exits, actions), (), (), masks]
+    numbers = [values, (), (), (), (), (), masks, values, (exits, actions), (), (), masks]
     return shown, numbers
 
 
@@ -140,8 +141,18 @@ def read(shape: Shape, sheets: Sheets) -> Seen:
 class ObservationView:
     """How the network sees an environment: by its observations."""
 
+    encoded = False
+
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
+
+    def group(self, shown: jax.Array) -> jax.Array:
+        """One for all: an environment does not name its components."""
+        return jnp.zeros(shown.shape[:-1], jnp.int32)
+
+    def exits(self, shown: jax.Array) -> jax.Array:
+        """As many as the widest call has."""
+        return jnp.full(shown.shape[:-1], self._shape.exits)
 
     def observations(self, shown: jax.Array) -> jax.Array:
         """The same."""
@@ -230,9 +241,12 @@ class DeepEnvEngine(DeepEngine):
         observation, dtype, self._encode = observation_encoder(self.lanes.observation_space)
         exits = 0 if flat else settings.max_exits or known_exits(env) or 1
         self.shape = shape = Shape(observation, exits, int(self.lanes.action_space.n))
-        ports = exits * shape.features if settings.refresh else 0
+        ports = exits * shape.features if settings.refresh or settings.relabel else 0
         self._most = most_counterfactuals(env)
-        record = ReplayRecord(shape.features, ports, dtype, exits, shape.actions, 1 + self._most)
+        exit = int(settings.keeps_exits and exits > 0)
+        record = ReplayRecord(
+            shape.features, ports, dtype, exits, shape.actions, 1 + self._most, exit
+        )
         # How wrappers show the observations of counterfactual steps.
         self._shown = exits_view(env) if self._most else None
         self.program = LoopProgram(settings.plan, shape, record)
@@ -382,7 +396,7 @@ class DeepEnvEngine(DeepEngine):
         assert s is not None
         read_event = told_event if self._tells_events else known_event
         event = None if self.flat else read_event(moment.info, moment.terminated)
-        s.move[lane] = EXITS if moment.terminated else STEP
+        s.move[lane], s.exit[lane] = EXITS if moment.terminated else STEP, -1
         if event == "call":
             s.move[lane] = CALLS
             exits = announced_exits(moment.info, self.view)
@@ -397,7 +411,7 @@ class DeepEnvEngine(DeepEngine):
             if not np.array_equal(ports[exit], s.there[lane]):
                 raise not_announced(exit, ports[exit], moment.observation)
             s.move[lane], s.popped[lane] = EXITS, values
-            s.worth[lane] = s.values[lane, exit]
+            s.worth[lane], s.exit[lane] = s.values[lane, exit], exit
 
     def _note_counterfactuals(self, lane: int, others: Sequence[Counterfactual]) -> None:
         """Note what the latest action would have done in other states."""
@@ -420,7 +434,7 @@ class DeepEnvEngine(DeepEngine):
         s.mask[row] = self._mask(s.there[row], other.next_info)
         s.action[row] = int(other.action) - self._first_number
         s.reward[row], s.real[row] = single_reward(other.reward), True
-        s.move[row] = EXITS if other.terminated else STEP
+        s.move[row], s.exit[row] = EXITS if other.terminated else STEP, -1
         if self.flat:
             return
         s.values[row] = values
@@ -430,7 +444,7 @@ class DeepEnvEngine(DeepEngine):
             s.move[row], (s.ports[row], s.ports_mask[row]) = CALLS, self._ports(exits)
         elif event == "return":
             exit = exit_taken(other.next_info, self.shape.exits)
-            s.move[row], s.worth[row] = EXITS, values[exit]
+            s.move[row], s.worth[row], s.exit[row] = EXITS, values[exit], exit
 
     def _row(self, observation: Any) -> np.ndarray:
         """An observation as the network sees it."""

@@ -57,6 +57,8 @@ class DeepLearner(Learner):
         rollout: int | None = None,
         epochs: int | None = None,
         trace: float | None = None,
+        relabel: int | None = None,
+        exit_loss: float | None = None,
         batch: int | None = None,
         buffer: int | None = None,
         warm_up: int | None = None,
@@ -164,8 +166,9 @@ class DeepRecursiveQLearning(DeepLearner):
             observations are taken as they are, Discrete and MultiDiscrete become one-hot, Dict and
             Tuple are laid end to end.
         preset: Named settings that the others override: ``"swift"``, ``"paper"`` for those of the
-            published experiments, or ``"parallel"``, which steps many copies of a model at once and
-            has no replay buffer: many times as many steps per second, each worth less.
+            published experiments, ``"parallel"``, which steps many copies of a model at once and
+            has no replay buffer: many times as many steps per second, each worth less, or
+            ``"gather"``, the same for components with many exits.
         evaluation_env: Environment for tests, or its id, where one can neither be made from
             ``env.spec`` nor copied.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from recurl.learn.deep.network import Params, Shape
+from recurl.learn.deep.network import Codes, Params, Shape
 from recurl.learn.deep.replay import (
     Buffer,
     ReplayRecord,
@@ -24,6 +24,7 @@ from recurl.learn.deep.replay import (
     places,
     refresh_draws,
     refreshed,
+    rows_at,
     steps_of,
     store,
 )
@@ -39,6 +40,7 @@ from recurl.learn.deep.rule import (
     measured,
     new_learned,
     new_sums,
+    one_step_targets,
     predict,
     scheduled,
     summed,
@@ -66,8 +68,17 @@ class View(Protocol):
     def mask(self, shown: jax.Array, mask: jax.Array) -> jax.Array:
         """Actions that states have, with shape ``[..., A]``."""
 
-    def ports(self, shown: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Inputs for the return ports of calls, and their actions; none if there is no port.
+    encoded: bool
+    """Whether return ports come as `Codes`."""
+
+    def group(self, shown: jax.Array) -> jax.Array:
+        """Numbers of states; where they are the same, exit values mean the same."""
+
+    def exits(self, shown: jax.Array) -> jax.Array:
+        """How many exits there are in states."""
+
+    def ports(self, shown: jax.Array, mask: jax.Array) -> tuple[jax.Array | Codes, jax.Array]:
+        """Inputs (or codes) for the return ports of calls, and their actions; none without a port.
 
         Shapes are ``[..., K, F]`` and ``[..., K, A]``.
         """
@@ -114,6 +125,7 @@ class LoopStep(NamedTuple):
         reward: The rewards.
         move: STEP, CALLS or EXITS; the end of a run is an EXITS.
         worth: With an exit, what it is worth; 0 at the end of a run.
+        exit: With an exit, its number; -1 without one and at the end of a run.
         mask: Actions that exist after the step. ``[N, A]``
         popped: With a return, the exit values of the caller. ``[N, K]``
         ports_mask: With a call, actions that its return ports have. ``[N, K, A]``
@@ -129,6 +141,7 @@ class LoopStep(NamedTuple):
     reward: jax.Array
     move: jax.Array
     worth: jax.Array
+    exit: jax.Array
     mask: jax.Array
     popped: jax.Array
     ports_mask: jax.Array
@@ -222,7 +235,7 @@ def enter(
     learned: LearnedNetworks,
     params: Params,
     values: jax.Array,
-    ports: tuple[jax.Array, jax.Array],
+    ports: tuple[jax.Array | Codes, jax.Array],
 ) -> tuple[jax.Array, jax.Array]:
     """Exit values with which calls are entered, and the minimum that was taken off them.
 
@@ -291,10 +304,10 @@ def _rows(
     calls, exits = (step.move == CALLS)[:, None], (step.move == EXITS)[:, None]
     after = jnp.where(calls, entered, jnp.where(exits, step.popped, step.values))
     other = jnp.where(step.move == EXITS, step.worth, least)
-    none = jnp.full(len(step.action), -1)
+    none, exit = jnp.full(len(step.action), -1), step.exit[:, None][:, : program.record.exit]
     rows = Transition(
         step.here, step.there, step.ports, step.values, step.action, step.reward, step.move, other,
-        after, step.mask, step.ports_mask, none,
+        exit, after, step.mask, step.ports_mask, none,
     )  # fmt: skip
     if not program.record.ports:
         empty = jnp.zeros((len(step.action), 0))
@@ -306,15 +319,34 @@ def _entered(
     program: LoopProgram, view: View, learned: LearnedNetworks, step: LoopStep
 ) -> tuple[jax.Array, jax.Array]:
     """Exit values of what each lane called, if any did."""
-    nothing = (jnp.zeros_like(step.values), jnp.zeros(len(step.move)))
     if not program.shape.exits:
-        return nothing
+        return jnp.zeros_like(step.values), jnp.zeros(len(step.move))
+    rows = (step.values, step.ports, step.ports_mask)
+    return enter_calls(program, view, learned, step.move == CALLS, rows)
 
-    def work() -> tuple[jax.Array, jax.Array]:
-        ports = view.ports(step.ports, step.ports_mask)
-        return enter(program, learned, learned.online, step.values, ports)
 
-    return jax.lax.cond(jnp.any(step.move == CALLS), work, lambda: nothing)
+def enter_calls(
+    program: LoopProgram,
+    view: View,
+    learned: LearnedNetworks,
+    calls: jax.Array,
+    rows: tuple[jax.Array, jax.Array, jax.Array],
+) -> tuple[jax.Array, jax.Array]:
+    """`enter` for those steps that are calls, given exit values and ports; zeros for others."""
+
+    def work(calls: jax.Array, rows: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
+        values, ports, mask = rows
+
+        def some() -> tuple[jax.Array, jax.Array]:
+            return enter(program, learned, learned.online, values, view.ports(ports, mask))
+
+        nothing = (jnp.zeros_like(values), jnp.zeros(values.shape[:-1]))
+        return jax.lax.cond(jnp.any(calls), some, lambda: nothing)
+
+    if not view.encoded:
+        return work(calls, rows)
+    # One after the other: what is looked up for a call then stays in the cache.
+    return jax.lax.map(lambda each: work(*each), (calls, rows))
 
 
 def _stored(
@@ -399,9 +431,15 @@ def _rollout_learned(
     def work(learned: LearnedNetworks) -> LearnedNetworks:
         rewards = steps_of(program.record, agent.buffer).reward
         learned = measured(plan, learned, rewards, jnp.ones(size, bool))
-        order = rollout_batches(plan, agent, size)
+        times = plan.relabel if shape.exits else 0
+        order = rollout_batches(plan, agent, size * (1 + times))
         batch, then = _batch(program, view, agent, jnp.arange(size))
         goal = traced(plan, shape, learned, batch, then)
+        if times:
+            more = _relabelled(program, view, agent, learned)
+            aims = one_step_targets(plan, shape, learned, more)
+            batch = jax.tree.map(lambda *x: jnp.concatenate(x), batch, more)
+            goal = jnp.concatenate([goal, aims])
         goal = clipped(plan, agent.sums, batch, goal)
 
         def one(i: jax.Array, learned: LearnedNetworks) -> LearnedNetworks:
@@ -412,6 +450,57 @@ def _rollout_learned(
 
     due = full & (agent.step >= plan.warm_up)
     return agent._replace(learned=jax.lax.cond(due, work, lambda same: same, agent.learned))
+
+
+def _relabelled(
+    program: LoopProgram, view: View, agent: DeepAgent, learned: LearnedNetworks
+) -> Batch:
+    """The steps of a rollout as if they had been taken in exit values of other steps.
+
+    Q(s, v, a) has its meaning for every v, not only for those in which s was met. What v a step is
+    learned from in does not depend on its outcome: that would be a bias.
+    """
+    size, times = len(agent.buffer.numbers), program.plan.relabel
+    rows = jnp.tile(jnp.arange(size), times)
+    steps = steps_of(program.record, rows_at(agent.buffer, rows))
+    key = jax.random.fold_in(jax.random.fold_in(_key(agent), agent.step), 1)
+    group = view.group(steps.here)
+    # Side by side in this order, steps have the same exits.
+    order = jnp.lexsort((jax.random.uniform(key, (len(rows),)), group))
+    after = jnp.roll(order, -1)
+    other = jnp.where(group[order] == group[after], after, order)
+    values = steps.values.at[order].set(steps.values[other])
+    draws = jax.random.uniform(jax.random.fold_in(key, 1), (2, len(rows)))
+    drawn = jnp.floor(draws[0] * view.exits(steps.here)).astype(jnp.int32)
+    values = jnp.where((draws[1] < SWAPS)[:, None], _swapped(values, drawn), values)
+    calls = steps.move == CALLS
+    entered, least = enter_calls(
+        program, view, learned, calls, (values, steps.ports, steps.ports_mask)
+    )
+    gained = jnp.where(steps.move == EXITS, _worth(values, steps.exit[:, 0]), least)
+    there = jnp.where(calls[:, None], entered, values)
+    return Batch(
+        view.observations(steps.here), values, steps.action, steps.reward, steps.move, gained,
+        view.observations(steps.there), there, view.mask(steps.there, steps.mask),
+        jnp.full(len(rows), program.plan.gamma), jnp.full(len(rows), -1),
+    )  # fmt: skip
+
+
+SWAPS = 0.5
+"""Share of steps that are learned from with the greatest exit value at any of the exits."""
+
+
+def _swapped(values: jax.Array, chosen: jax.Array) -> jax.Array:
+    """Exit values in which the best one and a chosen one are exchanged."""
+    rows, top = jnp.arange(len(values)), values.argmax(axis=1)
+    best, there = values[rows, top], values[rows, chosen]
+    return values.at[rows, top].set(there).at[rows, chosen].set(best)
+
+
+def _worth(values: jax.Array, exits: jax.Array) -> jax.Array:
+    """Values of exits by their number; 0 at the end of a run."""
+    found = jnp.take_along_axis(values, jnp.maximum(exits, 0)[:, None], axis=1)[:, 0]
+    return jnp.where(exits < 0, 0.0, found)
 
 
 def _key(agent: DeepAgent) -> jax.Array:
@@ -441,7 +530,13 @@ def _batch(
         view.observations(steps.here), steps.values, steps.action, steps.reward, steps.move,
         steps.other, view.observations(steps.there), steps.values_there,
         view.mask(steps.there, steps.mask), discount,
+        _exit_of(steps),
     ), steps.next  # fmt: skip
+
+
+def _exit_of(steps: Transition) -> jax.Array:
+    """Numbers of exits; -1 where they are not stored."""
+    return steps.exit[:, 0] if steps.exit.shape[1] else jnp.full(len(steps.move), -1)
 
 
 def _count_rows(agent: DeepAgent, record: ReplayRecord) -> jax.Array:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from recurl.compilation import compiled_aside
-from recurl.learn.deep.encoding import vertex_rows
+from recurl.learn.deep.encoding import exit_rows, vertex_rows
 from recurl.learn.deep.engine import (
     DeepEngine,
     Tree,
@@ -30,7 +30,7 @@ from recurl.learn.deep.loop import (
     new_agent,
     step_draws,
 )
-from recurl.learn.deep.network import Shape
+from recurl.learn.deep.network import Codes, Shape, network_named
 from recurl.learn.deep.replay import ReplayRecord, choose_rows
 from recurl.learn.deep.rule import LearnedNetworks, health, predict
 from recurl.learn.deep.settings import DeepSettings
@@ -42,6 +42,7 @@ from recurl.learn.deep.simulator import (
     SimulatedOutcome,
     Tested,
     begin,
+    codes_of_ports,
     follow,
     greedy_episodes,
     is_over,
@@ -100,10 +101,12 @@ class DeepModelEngine(DeepEngine):
         self.model, self.settings, self.flat = model, settings, flat
         rows = vertex_rows(model, settings.observation)
         self.sizes = sizes = model_sizes(model.tables, flat)
-        shape = Shape((rows.shape[1],), sizes.exits, sizes.actions)
-        refreshes = bool(settings.refresh and sizes.exits)
+        known = () if flat else exit_rows(model, settings.observation)
+        shape = Shape((rows.shape[1],), sizes.exits, sizes.actions, known)
+        refreshes = bool((settings.refresh or settings.relabel) and sizes.exits)
         # Vertices and boxes are stored: all else is known of them.
-        record = ReplayRecord(1, int(refreshes), "int32", sizes.exits, 0)
+        exit = int(settings.keeps_exits and sizes.exits > 0)
+        record = ReplayRecord(1, int(refreshes), "int32", sizes.exits, 0, exit=exit)
         self.program = LoopProgram(settings.plan, shape, record)
         self.model_arrays = model_arrays(model.tables, rows)
         self.run: LoopRun = _new_run(*self._where, jnp.uint32(settings.seed))
@@ -285,10 +288,7 @@ def advance(
     """
     plan, end = program.plan, run.agent.step + steps
 
-    def goes_on(run: LoopRun) -> jax.Array:
-        return (run.agent.step < end) & jnp.isfinite(run.agent.learned.loss)
-
-    run = jax.lax.while_loop(goes_on, partial(_one_step, program, sizes, arrays, end), run)
+    run = _stretch(program, sizes, arrays, run, end)
     if not plan.evaluate_every:
         return run, no_episodes(plan.evaluate_episodes)
     learned, count, limit = run.agent.learned, plan.evaluate_episodes, plan.evaluate_limit
@@ -301,15 +301,53 @@ def advance(
     return run, tested
 
 
+def _stretch(
+    program: LoopProgram, sizes: ModelSizes, arrays: ModelArrays, run: LoopRun, end: jax.Array
+) -> LoopRun:
+    """Steps until their number is reached, or a loss is not finite."""
+
+    def goes_on(state: tuple[LoopRun, Codes | None]) -> jax.Array:
+        agent = state[0].agent
+        return (agent.step < end) & jnp.isfinite(agent.learned.loss)
+
+    def encoded(run: LoopRun) -> Codes:
+        parts = network_named(program.plan.network).parts
+        assert parts is not None
+        return codes_of_ports(program.plan, parts, sizes, arrays, run.agent.learned.online)
+
+    def one(state: tuple[LoopRun, Codes | None]) -> tuple[LoopRun, Codes | None]:
+        run, codes = state
+        after = _one_step(program, sizes, arrays, end, run, codes)
+        if codes is not None:
+            same = run.agent.learned.updates == after.agent.learned.updates
+            codes = jax.lax.cond(same, lambda: codes, lambda: encoded(after))
+        return after, codes
+
+    codes = encoded(run) if _is_encoded(program, arrays) else None
+    return jax.lax.while_loop(goes_on, one, (run, codes))[0]
+
+
+def _is_encoded(program: LoopProgram, arrays: ModelArrays) -> bool:
+    """Whether return ports are encoded once for all steps of a rollout."""
+    plan, exits = program.plan, program.shape.exits
+    few = len(arrays.box_return) <= plan.copies * plan.rollout
+    return few and exits > 0 and network_named(plan.network).parts is not None
+
+
 def _one_step(
-    program: LoopProgram, sizes: ModelSizes, arrays: ModelArrays, end: jax.Array, run: LoopRun
+    program: LoopProgram,
+    sizes: ModelSizes,
+    arrays: ModelArrays,
+    end: jax.Array,
+    run: LoopRun,
+    codes: Codes | None,
 ) -> LoopRun:
     """One step of each copy of the model, and of learning.
 
     LoopStep i of a run is a step of copy i modulo their number. A stretch may begin or end between
     copies: all of them draw, and those whose turn is before or after it stay as they are.
     """
-    agent, place, view = run.agent, run.place, ModelView(sizes, arrays)
+    agent, place, view = run.agent, run.place, ModelView(sizes, arrays, codes)
     copies = program.plan.copies
     each = jax.vmap if copies > 1 else _for_one
     first = agent.step - agent.step % copies
@@ -389,6 +427,7 @@ def _step(
         reward=out.reward,
         move=move,
         worth=worth,
+        exit=jnp.where((out.move == EXITS) & ~over, out.landing, -1),
         mask=none,
         popped=popped,
         ports_mask=none,

@@ -1,7 +1,7 @@
 """Networks: Q-values of all actions from what shows a state and from its exit values.
 
-A network is two functions, `Init` and `Apply`. Two are built in, ``"mlp"`` and ``"cnn"``; any other
-is added by `register_network` and chosen by its name.
+A network is two functions, `Init` and `Apply`. ``"mlp"`` and ``"cnn"`` are here, ``"gather"`` is in
+`recurl.learn.deep.gather`; any other is added by `register_network` and chosen by its name.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ class Shape(NamedTuple):
             number of features.
         exits: Exit values: those of the widest component; 0 for a flat learner.
         actions: Most actions of a state.
+        exit_rows: A row of numbers for each exit that tells how exits differ, if that is known.
     """
 
     observation: tuple[int, ...]
     exits: int
     actions: int
+    exit_rows: tuple[tuple[float, ...], ...] = ()
 
     @property
     def features(self) -> int:
@@ -55,14 +57,39 @@ and Q-values are in units of the network: see `DeepSettings.reward_scale`.
 """
 
 
+class Parts(NamedTuple):
+    """A network in two parts: codes of states alone, and Q-values from codes and exit values.
+
+    Where the same states are seen in many exit values, codes are computed once.
+
+    Attributes:
+        encode: ``encode(settings, params, observations)`` gives a tree of arrays of shape
+            ``[N, ...]``.
+        combine: ``combine(settings, codes, values)`` gives Q-values of shape ``[N, actions]``.
+        leaves: ``leaves(codes)`` gives logarithms of probabilities to leave through each exit, of
+            shape ``[N, actions, exits]``; see `DeepSettings.exit_loss`.
+    """
+
+    encode: Callable[[DeepSettings, Params, jax.Array], Any]
+    combine: Callable[[DeepSettings, Any, jax.Array], jax.Array]
+    leaves: Callable[[Any], jax.Array]
+
+
 class Network(NamedTuple):
-    """A network: how its weights begin, and what it computes with them."""
+    """A network: how its weights begin, what it computes, and its parts if it has any."""
 
     init: Init
     apply: Apply
+    parts: Parts | None = None
 
 
-def register_network(name: str, init: Init, apply: Apply) -> None:
+class Codes(NamedTuple):
+    """Codes of states, by `Parts.encode`."""
+
+    tree: Any
+
+
+def register_network(name: str, init: Init, apply: Apply, parts: Parts | None = None) -> None:
     """Add a network that learners can be given by name, as in ``DQN(env, network=name)``.
 
     A checkpoint holds the name: register the network before a learner is loaded.
@@ -71,6 +98,7 @@ def register_network(name: str, init: Init, apply: Apply) -> None:
         name: Its name; a network of this name is replaced, for learners that exist as well.
         init: Gives its first weights, see `Init`.
         apply: Gives Q-values, see `Apply`.
+        parts: The two parts of ``apply``, if it has them.
 
     Example:
         >>> def init(settings, shape, key):
@@ -85,7 +113,7 @@ def register_network(name: str, init: Init, apply: Apply) -> None:
     if name in _NETWORKS:
         # Compiled programs know a network by its name.
         jax.clear_caches()  # type: ignore[no-untyped-call]
-    _NETWORKS[name] = Network(init, apply)
+    _NETWORKS[name] = Network(init, apply, parts)
 
 
 def network_named(name: str) -> Network:
@@ -160,7 +188,7 @@ def mlp(
     for i, layer in enumerate(params.layers[1:]):
         # Not the first layer: there the size of exit values would be lost.
         x = _normalised(x) if settings.normalised and i else x
-        x = _affine(activation(x), layer)
+        x = affine(activation(x), layer)
     return x
 
 
@@ -174,14 +202,15 @@ def _first(params: Mlp, features: jax.Array, values: jax.Array) -> jax.Array:
     """The first layer, whose inputs are of two kinds."""
     layer = params.layers[0]
     if params.gate is None:
-        return _affine(jnp.concatenate([features, values], axis=-1), layer)
+        return affine(jnp.concatenate([features, values], axis=-1), layer)
     count = features.shape[-1]
     turn = 1.0 + jnp.tanh(_product(features, params.gate))
     own = _product(features, layer.weights[:count]) + layer.biases
     return own + turn * _product(values, layer.weights[count:])
 
 
-def _affine(x: jax.Array, layer: Layer) -> jax.Array:
+def affine(x: jax.Array, layer: Layer) -> jax.Array:
+    """A layer without its activation."""
     return _product(x, layer.weights) + layer.biases
 
 

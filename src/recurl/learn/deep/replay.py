@@ -54,6 +54,7 @@ class ReplayRecord(NamedTuple):
         exits: Exit values.
         actions: Length of action masks; 0 where the state says which actions it has.
         per_step: Rows that a step takes: its own, and those of counterfactual steps.
+        exit: 1 if the number of the exit is stored with a step that leaves, else 0.
     """
 
     shown: int
@@ -62,6 +63,7 @@ class ReplayRecord(NamedTuple):
     exits: int
     actions: int
     per_step: int = 1
+    exit: int = 0
 
     @property
     def shown_parts(self) -> list[Part]:
@@ -73,7 +75,7 @@ class ReplayRecord(NamedTuple):
         """Shapes of the other fields of `Transition`."""
         masks = (self.exits, self.actions) if self.ports else (0,)
         values: Part = (self.exits,)
-        return [values, (), (), (), (), values, (self.actions,), masks, ()]
+        return [values, (), (), (), (), (self.exit,), values, (self.actions,), masks, ()]
 
 
 class Transition(NamedTuple):
@@ -88,6 +90,7 @@ class Transition(NamedTuple):
         reward: The reward r.
         move: STEP, CALLS or EXITS.
         other: With a call the minimum m taken off the callee's exit values, with an exit v[k].
+        exit: With an exit its number k, else (and at the end of a run) -1. ``[N, 1]``, or empty.
         values_there: Exit values v' in which the run goes on. ``[N, K]``
         mask: Which actions s' has. ``[N, A]``
         ports_mask: Which actions the return ports have. ``[N, K, A]``
@@ -102,6 +105,7 @@ class Transition(NamedTuple):
     reward: jax.Array
     move: jax.Array
     other: jax.Array
+    exit: jax.Array
     values_there: jax.Array
     mask: jax.Array
     ports_mask: jax.Array
@@ -144,6 +148,7 @@ def steps_of(record: ReplayRecord, rows: Buffer) -> Transition:
     return steps._replace(
         action=steps.action.astype(jnp.int32),
         move=steps.move.astype(jnp.uint8),
+        exit=steps.exit.astype(jnp.int32),
         mask=steps.mask.astype(bool),
         ports_mask=steps.ports_mask.astype(bool),
         next=steps.next.astype(jnp.int32),

@@ -14,13 +14,15 @@ is, and m is 0.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from recurl.learn.deep.network import Params, Shape, network_named
+import recurl.learn.deep.gather  # noqa: F401, registers its network
+from recurl.learn.deep.network import Codes, Params, Parts, Shape, network_named
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.schedules import CONSTANT, LINEAR, Schedule
 from recurl.model.tables import CALLS, EXITS
@@ -101,6 +103,7 @@ class Batch(NamedTuple):
 
     Attributes:
         discount: Factor of what follows the reward.
+        exit: Number of the exit through which a step left; -1 if it did not.
     """
 
     observations: jax.Array
@@ -113,6 +116,7 @@ class Batch(NamedTuple):
     values_there: jax.Array
     mask: jax.Array
     discount: jax.Array
+    exit: jax.Array
 
 
 def new_learned(plan: DeepSettings, shape: Shape, key: jax.Array) -> LearnedNetworks:
@@ -163,7 +167,7 @@ def predict(
     shape: Shape,
     learned: LearnedNetworks,
     params: Params,
-    observations: jax.Array,
+    observations: jax.Array | Codes,
     values: jax.Array,
 ) -> jax.Array:
     """Q-values by action, in units of the rewards, for any number of leading dimensions.
@@ -171,12 +175,15 @@ def predict(
     Raises:
         ValueError: The network does not give a value for each action.
     """
-    size = unit(plan, learned)
-    lead = observations.shape[:-1]
-    seen = observations.reshape(-1, *shape.observation)
-    inputs = (plan.value_scale * size * values).reshape(len(seen), shape.exits)
-    q = network_named(plan.network).apply(plan, params, seen, inputs)
-    if q.shape != (wanted := (len(seen), shape.actions)):
+    network, size, lead = network_named(plan.network), unit(plan, learned), values.shape[:-1]
+    inputs = (plan.value_scale * size * values).reshape(math.prod(lead), shape.exits)
+    if isinstance(observations, Codes):
+        assert network.parts is not None
+        tree = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(lead) :]), observations.tree)
+        q = network.parts.combine(plan, tree, inputs)
+    else:
+        q = network.apply(plan, params, observations.reshape(-1, *shape.observation), inputs)
+    if q.shape != (wanted := (len(inputs), shape.actions)):
         raise ValueError(
             f"network {plan.network!r} must give values of shape {wanted}, not {q.shape}"
         )
@@ -242,9 +249,16 @@ def update(
     step: jax.Array,
 ) -> LearnedNetworks:
     """One step of Adam on the mean squared distance to the targets."""
-    ahead = _ahead(plan, shape, learned, batch)
-    goal = targets(batch.move, batch.reward, ahead, batch.other, batch.discount)
+    goal = one_step_targets(plan, shape, learned, batch)
     return descend(plan, shape, learned, batch, clipped(plan, sums, batch, goal), step)
+
+
+def one_step_targets(
+    plan: DeepSettings, shape: Shape, learned: LearnedNetworks, batch: Batch
+) -> jax.Array:
+    """Targets of steps by what the network hopes for after them."""
+    ahead = _ahead(plan, shape, learned, batch)
+    return targets(batch.move, batch.reward, ahead, batch.other, batch.discount)
 
 
 def traced(
@@ -298,13 +312,25 @@ def descend(
     def loss(params: Params) -> jax.Array:
         q = predict(plan, shape, learned, params, batch.observations, batch.values)
         chosen = jnp.take_along_axis(q, batch.action[:, None], axis=1)[:, 0]
-        return jnp.mean((size * (chosen - goal)) ** 2)
+        error = jnp.mean((size * (chosen - goal)) ** 2)
+        parts = network_named(plan.network).parts
+        if parts is None or not (plan.exit_loss and shape.exits):
+            return error
+        return error + plan.exit_loss * _exit_loss(plan, params, parts, batch)
 
     value, slope = jax.value_and_grad(loss)(learned.online)
     steps, adam = ADAM.update(slope, learned.adam)
     rate = scheduled(plan.learning_rate, step)
     online = jax.tree.map(lambda p, s: p - rate * s, learned.online, steps)
     return _after(plan, learned, online, adam, value)
+
+
+def _exit_loss(plan: DeepSettings, params: Params, parts: Parts, batch: Batch) -> jax.Array:
+    """Mean logarithmic loss of the exits that steps left through."""
+    codes = parts.encode(plan, params, batch.observations)
+    rows = jnp.arange(len(batch.exit))
+    logs = parts.leaves(codes)[rows, batch.action, jnp.maximum(batch.exit, 0)]
+    return -jnp.where(batch.exit >= 0, logs, 0.0).mean()
 
 
 def _ahead(plan: DeepSettings, shape: Shape, learned: LearnedNetworks, batch: Batch) -> jax.Array:

@@ -31,7 +31,8 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             for k steps or more with probability 1/k. 1 draws every step by itself.
         gamma: Discount per step, in (0, 1]. Below 1 exit values are not shifted by their minimum.
         network: The network by name: ``"mlp"`` (fully connected), ``"cnn"`` (two convolutions
-            before that, for images) or one added by `recurl.register_network`.
+            before that, for images), ``"gather"`` (which reads exit values off where a state
+            leads) or one added by `recurl.register_network`.
         hidden: Sizes of the hidden layers.
         activation: Activation of the hidden layers: ``"tanh"``, ``"relu"``, ``"elu"``, ``"silu"``.
         gated: Whether the state turns exit values up and down where they enter the network: the
@@ -45,6 +46,10 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         epochs: How often the steps of a rollout are learned from.
         trace: Weight, in [0, 1], that targets of a rollout give to the step that followed, where
             it was greedy or came to more than the network hoped for.
+        relabel: How often each step of a rollout is also learned from in exit values of other
+            steps of the same component; in half of them the greatest value is moved to any exit.
+        exit_loss: Weight of the logarithmic loss of the exits that steps left through, for
+            networks that predict exits (``"gather"``); 0 without it.
         batch: Stored steps that an update learns from.
         buffer: Steps that are stored, without `rollout`.
         warm_up: Steps before the first update.
@@ -89,6 +94,8 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     rollout: int = 0
     epochs: int = 1
     trace: float = 0.0
+    relabel: int = 0
+    exit_loss: float = 0.0
     batch: int = 256
     buffer: int = 20_000
     warm_up: int = 1_000
@@ -118,9 +125,12 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         demand_whole(self, 1, "evaluate_episodes", "evaluate_limit", "episode_limit", "max_exits")
         demand_whole(self, 1, "n_step", "copies", "epochs", "exploration_repeat")
         demand_whole(self, 0, "warm_up", "refresh", "seed", "evaluate_every")
-        demand_whole(self, 0, "rollout", "target_every")
+        demand_whole(self, 0, "rollout", "target_every", "relabel")
         demand(self.copies == 1 or self.rollout > 0, "copies", "1 without rollout", self.copies)
         demand(not (self.refresh and self.rollout), "refresh", "0 with rollout", self.refresh)
+        demand(not self.relabel or self.rollout > 0, "relabel", "0 without rollout", self.relabel)
+        fits = 0 <= self.exit_loss < math.inf
+        demand(fits, "exit_loss", "non-negative and finite", self.exit_loss)
         demand(0 < self.gamma <= 1, "gamma", "in (0, 1]", self.gamma)
         demand(0 <= self.trace <= 1, "trace", "in [0, 1]", self.trace)
         demand(0 <= self.averaging < 1, "averaging", "in [0, 1)", self.averaging)
@@ -139,6 +149,11 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def test_limit(self) -> int:
         """Steps after which a test episode is cut."""
         return self.evaluate_limit
+
+    @property
+    def keeps_exits(self) -> bool:
+        """Whether the numbers of exits are stored."""
+        return bool(self.relabel or self.exit_loss)
 
     @property
     def plan(self) -> DeepSettings:
@@ -188,6 +203,15 @@ PRESETS: dict[str, dict[str, Any]] = {
         "evaluate_every": 10_000,
         "evaluate_limit": 1_000,
     },
+}
+PRESETS["gather"] = {
+    **PRESETS["parallel"],
+    "network": "gather",
+    "gated": False,
+    "normalised": False,
+    "relabel": 1,
+    "exit_loss": 1.0,
+    "exploration": linear(1.0, 0.1, 250_000),
 }
 """Settings by name; docs/results/deep.md has what they were measured to do."""
 

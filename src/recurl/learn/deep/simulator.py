@@ -10,12 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from recurl.learn.deep.loop import LoopProgram, enter
+from recurl.learn.deep.network import Codes, Params, Parts
 from recurl.learn.deep.rule import LearnedNetworks, greedy, predict
 from recurl.model.outcomes import outcomes_of_model
 from recurl.model.tables import CALLS, EXITS
 
 if TYPE_CHECKING:
     from recurl.learn.deep.encoding import Singles
+    from recurl.learn.deep.settings import DeepSettings
     from recurl.model.tables import Tables
 
 
@@ -23,6 +25,8 @@ class ModelArrays(NamedTuple):
     """A model as arrays of the device; see `Outcomes` and `Tables`."""
 
     features: jax.Array
+    component: jax.Array
+    exits: jax.Array
     action_start: jax.Array
     row_start: jax.Array
     below: jax.Array
@@ -76,6 +80,8 @@ def model_arrays(t: Tables, features: Singles) -> ModelArrays:
     no_box = np.zeros(1, np.int32)
     return ModelArrays(
         jnp.asarray(features),
+        jnp.asarray(t.vertex_component),
+        jnp.asarray(t.n_exits),
         jnp.asarray(t.action_start),
         jnp.asarray(outcomes.row_start),
         jnp.asarray(outcomes.below, jnp.float32),
@@ -99,8 +105,9 @@ def model_sizes(t: Tables, flat: bool) -> ModelSizes:
 class ModelView:
     """How the network sees a model: states are shown by their vertices, return ports by boxes."""
 
-    def __init__(self, sizes: ModelSizes, arrays: ModelArrays) -> None:
-        self._sizes, self._arrays = sizes, arrays
+    def __init__(self, sizes: ModelSizes, arrays: ModelArrays, codes: Codes | None = None) -> None:
+        self._sizes, self._arrays, self._codes = sizes, arrays, codes
+        self.encoded = codes is not None
 
     def observations(self, shown: jax.Array) -> jax.Array:
         """Features of vertices."""
@@ -110,11 +117,22 @@ class ModelView:
         """Actions that vertices have."""
         return action_mask(self._sizes, self._arrays, shown[..., 0])
 
-    def ports(self, shown: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Features and actions of the return ports of boxes."""
+    def group(self, shown: jax.Array) -> jax.Array:
+        """Components of vertices."""
+        return self._arrays.component[shown[..., 0]]
+
+    def exits(self, shown: jax.Array) -> jax.Array:
+        """Numbers of exits of the components of vertices."""
+        return self._arrays.exits[self.group(shown)]
+
+    def ports(self, shown: jax.Array, mask: jax.Array) -> tuple[jax.Array | Codes, jax.Array]:
+        """Features (or codes) and actions of the return ports of boxes."""
         ports, there = return_ports(self._sizes, self._arrays, shown[..., 0])
         actions = action_mask(self._sizes, self._arrays, ports)
-        return self._arrays.features[ports], actions & there[..., None]
+        mask = actions & there[..., None]
+        if self._codes is not None:
+            return Codes(jax.tree.map(lambda x: x[shown[..., 0]], self._codes.tree)), mask
+        return self._arrays.features[ports], mask
 
 
 def action_mask(sizes: ModelSizes, arrays: ModelArrays, vertex: jax.Array) -> jax.Array:
@@ -166,6 +184,15 @@ def return_ports(
     count, first = jnp.arange(sizes.exits), arrays.box_return[box][..., None]
     there = count < arrays.box_exits[box][..., None]
     return jnp.where(there, first + count, first), there
+
+
+def codes_of_ports(
+    plan: DeepSettings, parts: Parts, sizes: ModelSizes, arrays: ModelArrays, params: Params
+) -> Codes:
+    """Codes of the return ports of all boxes, a row per box."""
+    ports, _ = return_ports(sizes, arrays, jnp.arange(len(arrays.box_return)))
+    codes = parts.encode(plan, params, arrays.features[ports.reshape(-1)])
+    return Codes(jax.tree.map(lambda x: x.reshape(*ports.shape, *x.shape[1:]), codes))
 
 
 def top(place: Place, out: SimulatedOutcome) -> tuple[jax.Array, jax.Array, jax.Array]:

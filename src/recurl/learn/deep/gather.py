@@ -1,0 +1,116 @@
+"""The network ``"gather"``: states say which exits they lead to, exit values are read off there.
+
+Q(s, v, a) is the greatest R + P . v over all strategies, where P is a distribution of exits. Here
+the state alone gives, for each action a, a number R, a distribution P and attainabilities g:
+
+    Q(s, v, a) = R + P . v + max over exits k of g[k] max(0, v[k] - P . v)
+
+The first two terms are what an action is worth by chance: an action that leaves through exit k has
+P[k] = 1. The third is the option to aim for an exit: with g = 1 for those that can be attained, it
+makes Q the best of them. A constant that is added to all of v is added to Q, and errors of v do
+not grow. P is the softmax, and g the sigmoid, of the same numbers, products of a query q(s, a) and
+a key of each exit; keys begin as the rows that tell exits apart, if they are known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from recurl.learn.deep.network import (
+    ACTIVATIONS,
+    Layer,
+    Parts,
+    Shape,
+    affine,
+    new_layers,
+    register_network,
+)
+
+if TYPE_CHECKING:
+    from recurl.learn.deep.settings import DeepSettings
+
+KEYS = 16
+"""Numbers in the key of an exit, if nothing is known of exits."""
+SPARE_KEYS = 4
+"""Numbers in the key of an exit beside those that are known."""
+FIRST_LOGIT = -3.0
+"""Logit of attainabilities at the beginning: neither hope nor a slope that vanishes."""
+
+
+class Gather(NamedTuple):
+    """Weights of ``"gather"``.
+
+    Attributes:
+        layers: From the features to R, an offset and a query for each action.
+        keys: Keys of the exits. ``[exits, keys]``
+    """
+
+    layers: tuple[Layer, ...]
+    keys: jax.Array
+
+
+class GatherCodes(NamedTuple):
+    """What the network makes of a state.
+
+    Attributes:
+        gain: R. ``[N, actions]``
+        logs: Logarithm of P. ``[N, actions, exits]``
+        share: P.
+        attained: g.
+    """
+
+    gain: jax.Array
+    logs: jax.Array
+    share: jax.Array
+    attained: jax.Array
+
+
+def new_gather(settings: DeepSettings, shape: Shape, key: jax.Array) -> Gather:
+    """First weights: all exits alike, small attainabilities."""
+    known = jnp.asarray(shape.exit_rows, jnp.float32).reshape(shape.exits, -1)
+    more = SPARE_KEYS if known.shape[1] else KEYS
+    own, key = jax.random.split(key)
+    keys = jnp.concatenate([known, jax.random.normal(own, (shape.exits, more))], axis=1)
+    outputs = shape.actions * (keys.shape[1] + 2)
+    *layers, last = new_layers((shape.features, *settings.hidden, outputs), key)
+    last = Layer(0.1 * last.weights, jnp.zeros_like(last.biases))
+    return Gather((*layers, last), keys)
+
+
+def encode(settings: DeepSettings, params: Gather, observations: jax.Array) -> GatherCodes:
+    """R, P and g of states."""
+    x = observations.reshape(len(observations), -1).astype(jnp.float32)
+    for layer in params.layers[:-1]:
+        x = ACTIVATIONS[settings.activation](affine(x, layer))
+    out = affine(x, params.layers[-1]).reshape(len(x), -1, params.keys.shape[1] + 2)
+    gain, offset, query = out[..., 0], out[..., 1:2], out[..., 2:]
+    logits = query @ params.keys.T
+    logs = jax.nn.log_softmax(logits)
+    attained = jax.nn.sigmoid(logits + offset + FIRST_LOGIT)
+    return GatherCodes(gain, logs, jnp.exp(logs), attained)
+
+
+def combine(settings: DeepSettings, codes: GatherCodes, values: jax.Array) -> jax.Array:
+    """Q-values of states in exit values."""
+    v = values[:, None, :] / settings.value_scale
+    mean = (codes.share * v).sum(axis=-1)
+    more = codes.attained * jax.nn.relu(v - mean[..., None])
+    return codes.gain + mean + more.max(axis=-1, initial=0.0)
+
+
+def gather(
+    settings: DeepSettings, params: Gather, observations: jax.Array, values: jax.Array
+) -> jax.Array:
+    """Q-values of states in exit values, from their observations."""
+    return combine(settings, encode(settings, params, observations), values)
+
+
+def leaves(codes: GatherCodes) -> jax.Array:
+    """The logarithm of P."""
+    return codes.logs
+
+
+register_network("gather", new_gather, gather, Parts(encode, combine, leaves))
