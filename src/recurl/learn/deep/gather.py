@@ -53,7 +53,7 @@ class Gather(NamedTuple):
 
 
 class GatherCodes(NamedTuple):
-    """What the network makes of a state.
+    """Codes of states: gains, distributions of exits, attainabilities.
 
     Attributes:
         gain: R. ``[N, actions]``
