@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recurl.model.tables import Floats
-from recurl.solving.linear import unchecked
+from recurl.solving.digraphs import unchecked
 
 if TYPE_CHECKING:
     from recurl.solving.certified.problem import Component, SearchProblem

@@ -18,8 +18,9 @@ import numpy as np
 from recurl.model.tables import Floats
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.linear import Inverses, fixed_point, solve_from_identity
+from recurl.solving.digraphs import unchecked
 from recurl.solving.infinite import visited
-from recurl.solving.linear import chosen_lines, unchecked
+from recurl.solving.linear import chosen_lines
 from recurl.solving.rows import part_of
 
 _IMPROVEMENTS = 3
