@@ -102,7 +102,7 @@ def test_nested_loops_depend_on_both() -> None:
             for i in range(2):
                 for _ in (7, 7):
                     if choose("stop", "go") == "stop":
-                        reward(1)
+                        reward(1.5)
                         return
                     if flip(0.5):
                         reward(2)

@@ -21,13 +21,15 @@ from recurl.policy import Policy
 from recurl.solving.hierarchical import general_certificate
 from recurl.solving.outward import float_above, float_below
 from recurl.solving.path_certificate import path_certificate
-from recurl.solving.solution import Solution, as_proved
+from recurl.solving.solution import Solution
 
 if TYPE_CHECKING:
     from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
     from recurl.solving.question import Question
 
+_CLOSE = 1e-12
+"""Width of a certificate, as a share of the optimum, up to which its interval is reported."""
 Best = dict[tuple[int, int], int]
 """Greatest reward on a way from a vertex to an exit, by vertex and number of the exit."""
 
@@ -77,7 +79,11 @@ def solve_deterministic(
     )
     proved = path_certificate(model, question, order, choice, exits) if ends else None
     if proved is not None:
-        (low, high), certify = as_proved(proved, low, high), lambda: proved
+        certify = lambda: proved  # noqa: E731
+        assert proved.lower is not None
+        assert proved.upper is not None
+        if proved.upper - proved.lower <= _CLOSE * max(abs(low), abs(high)):
+            low, high = proved.lower, proved.upper
     return Solution(
         model,
         question,

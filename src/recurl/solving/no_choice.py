@@ -30,7 +30,7 @@ from recurl.solving.outward import float_above, float_below
 from recurl.solving.properness import StepBounds, chain_bounds
 from recurl.solving.reach import call_worth, reach_rows
 from recurl.solving.rows import part_of, rows_of_model
-from recurl.solving.solution import NEARLY_BALANCED, Solution, as_proved
+from recurl.solving.solution import NEARLY_BALANCED, Solution
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from recurl.solving.question import Question
 
 _UNIT, _LEAST = 1.2e-16, 1e-323
+_NARROW, _FAR = 1e-8, 16.0
+"""Width, and multiple of the known width, up to which an interval is that of its certificate."""
 
 
 def has_choice(model: RMDP) -> bool:
@@ -68,7 +70,7 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
     if low < high or math.isfinite(low):
         with suppress(CertificateError):
             proved = certify()
-            low, high = as_proved(proved, low, high)
+            low, high = _as_proved(proved, low, high)
             certify = lambda: proved  # noqa: E731
     if epsilon < high - low < math.inf:
         reason += f"; {NEARLY_BALANCED}"
@@ -83,6 +85,16 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
         seconds=time.perf_counter() - began,
         _certify=certify,
     )
+
+
+def _as_proved(proved: Certificate, low: float, high: float) -> tuple[float, float]:
+    """The interval of a certificate, unless a much narrower one is known."""
+    if proved.infinite is not None:
+        return float(proved.infinite), float(proved.infinite)
+    assert proved.lower is not None
+    assert proved.upper is not None
+    close = proved.upper - proved.lower <= max(_NARROW, _FAR * (high - low))
+    return (proved.lower, proved.upper) if close else (low, high)
 
 
 def solve_chain_given_end(model: RMDP, question: Question) -> Solution:

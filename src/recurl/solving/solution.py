@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 NEARLY_BALANCED = "where calls and returns are nearly balanced, floats prove no narrower interval"
 """Why an interval is wide although the total is finite."""
-_NARROW, _FAR = 1e-8, 16.0
-"""Width, and multiple of the known width, up to which an interval is that of its certificate."""
 MOST = 2000
 """Intervals that are kept; of more, every other one is dropped."""
 
@@ -194,16 +192,6 @@ def _asked(model: RMDP, question: Question) -> str:
         name = model.local_name(first + question.exit_values.index(1.0))
         return f"{best} probability to leave by {name}"
     return f"{best} expected worth of the exit reached"
-
-
-def as_proved(proved: Certificate, low: float, high: float) -> tuple[float, float]:
-    """The interval of a certificate, unless a much narrower one is known."""
-    if proved.infinite is not None:
-        return float(proved.infinite), float(proved.infinite)
-    assert proved.lower is not None
-    assert proved.upper is not None
-    close = proved.upper - proved.lower <= max(_NARROW, _FAR * (high - low))
-    return (proved.lower, proved.upper) if close else (low, high)
 
 
 class History:
