@@ -315,3 +315,12 @@ def test_totals_of_nothing_are_certified(objective: str) -> None:
     assert (found.lower, found.upper) == (0, 0)
     verdict = recurl.verify(model, found.certificate)
     assert verdict.theorems == ("nonnegative", "nonpositive")
+
+
+def test_a_policy_that_goes_on_may_look_at_the_stack() -> None:
+    model = random_spec(1000412, exits=2, actions=2)
+    witness = recurl.analyse(model).witness
+    assert witness is not None
+    assert witness.kind == "by context"
+    found = recurl.solve(model, objective="min")
+    assert "for example a policy that looks at the stack" in found.reason

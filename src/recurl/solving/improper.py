@@ -241,6 +241,8 @@ def _explanation(model: RMDP, analysis: Analysis) -> str:
 def _named(model: RMDP, analysis: Analysis) -> str:
     """A few choices of the witness, at places without a bound on the steps."""
     assert analysis.witness is not None
+    if analysis.witness.kind != "stackless":
+        return "a policy that looks at the stack"
     t, steps = model.tables, analysis.steps
     lost = np.ones(t.n_vertices, np.bool_) if steps is None else ~np.isfinite(steps)
     places = lost & t.states & model.reach.reachable
