@@ -147,3 +147,43 @@ def test_small_contexts_are_inverted_again_at_every_step(problem: SearchProblem)
     rest = fixed_point(upper.contexts, apply, 0.0 * lower.rewards, 1e-11, Inverses(upper.contexts))
     assert rest.found
     assert len(applied) <= 3
+
+
+class _Cycle:
+    """A map whose values go round in a circle: there is no fixed point near them."""
+
+    def __init__(self, values: np.ndarray, turn: float) -> None:
+        self.target = values + turn
+
+    def update(self, inverses: Inverses, which: list[np.ndarray]) -> None:
+        """Nothing to compute."""
+
+    def correction(self, inverses: Inverses, residual: np.ndarray) -> np.ndarray:
+        return residual
+
+
+def test_steps_that_lead_nowhere_are_few(
+    problem: SearchProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contexts = few_points(problem)
+    contexts.quick = False
+    start = np.zeros(int(contexts.base[-1]))
+    monkeypatch.setattr(Inverses, "solve", lambda _self, right: right)
+
+    def apply(values: np.ndarray) -> _Cycle:
+        return _Cycle(values, 1.0 if contexts.applied % 2 else -1.0)
+
+    rest = fixed_point(contexts, apply, start, 1e-9, Inverses(contexts))
+    assert not rest.found
+    assert contexts.applied <= 12
+
+
+def test_steps_that_run_away_are_not_followed(problem: SearchProblem) -> None:
+    contexts = few_points(problem)
+    start = np.zeros(int(contexts.base[-1]))
+
+    def apply(values: np.ndarray) -> _Cycle:
+        return _Cycle(values, 1e9**contexts.applied)
+
+    assert not fixed_point(contexts, apply, start, 1e-9, Inverses(contexts)).found
+    assert contexts.applied == 2

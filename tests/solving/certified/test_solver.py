@@ -63,6 +63,16 @@ def test_many_exits_are_closed_by_mixes_of_points() -> None:
     assert verdict.upper - verdict.lower <= 1e-3
 
 
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_trials_go_on_where_points_cannot_be_solved_together(objective: str) -> None:
+    # Exits worth up to 5,000 apart: no fixed point is found on a mesh that wide, and ten rounds of
+    # Newton's method without one took most of a minute.
+    solution = certified(recurl.zoo.taxi(), objective=objective)
+    assert solution.gap <= 1e-6
+    assert solution.work["rounds"] <= 2
+    assert solution.work["trials"] >= 20
+
+
 def test_palindrome() -> None:
     solution = certified(recurl.zoo.palindrome())
     assert solution.gap <= 1e-6

@@ -45,10 +45,11 @@ class Contexts:
         base: First slot of each component.
         entry_base: First entry number of each component.
         call_base: First call number of each component.
+        applied: How often a map was applied to values by slot so far.
     """
 
     def __init__(self, problem: SearchProblem, points: list[Cloud]) -> None:
-        self.problem, self.points = problem, points
+        self.problem, self.points, self.applied = problem, points, 0
         parts = problem.components
         self.count = np.array([len(p) for p in points])
         self.base = _starts(self.count * [c.size for c in parts])

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from recurl.solving.certified.contexts import Contexts
     from recurl.solving.certified.problem import Component
 
-_DENSE = 100
+_DENSE = 128
 """States of a component up to which inverses are kept whole."""
 _SMALL = 100
 """Unknowns up to which solving for all of them at once costs less than a few products."""
 
 
-_LIMIT = 60
+_LIMIT = 36
 _STRIKES = 12
+_STALLED = 10
+"""Steps in which the least residual has to halve, unless they are quick."""
 _ALONE = 5
 """Steps in which contexts are solved by themselves, after one that leads away."""
 _STALE = 0.1
@@ -37,7 +39,8 @@ _SHORT = 3e3
 """Expected steps up to which inverses in single precision do for Newton's method."""
 _SHRUNK = 1.0 - 1e-6
 """Share of probabilities that are kept where they have no inverse as they are."""
-_HOPELESS = 1e100
+_HOPELESS = 1e6
+"""Times the least residual beyond which Newton's method is not followed."""
 _NOISE = 4e-15
 """Relative change that rounding alone can keep up."""
 
@@ -104,10 +107,12 @@ def fixed_point(
     values = best = start
     reached: NewtonStep | None = None
     least, before, alone, strikes = np.inf, 10.0 * trusted, 0, 0
+    history = [np.inf] * _STALLED
     for _ in range(_LIMIT):
         if not np.isfinite(values).all():
             break
         step = apply(values)
+        contexts.applied += 1
         residual = step.target - values
         size, moved = _sizes(contexts, residual, step.target)
         if size < least:
@@ -115,7 +120,9 @@ def fixed_point(
         elif not alone:
             strikes += 1
             alone = _ALONE if strikes > 1 else 0
-        if size <= tolerance or strikes > _STRIKES or not size < _HOPELESS:
+        history.append(least)
+        stalled = least > 0.5 * history[-1 - _STALLED] and not contexts.quick
+        if size <= tolerance or stalled or strikes > _STRIKES or not size < _HOPELESS * least:
             break
         worst = max(tolerance, 0.0 if alone else stale * before)
         step.update(inverses, [np.flatnonzero(own > worst) for own in moved])

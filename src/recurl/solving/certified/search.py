@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 _SLOW = 0.85
 """Share of the gap that a round leaves if it is a slow one."""
+_FAR = 100
+"""Times the residual allowed beyond which a bound is looked for from above."""
 _TERMS = 30
+_NEWTON = 30
+"""Times the effort of a sweep that a step of Newton's method takes."""
 _SAME = 0.02
 """Difference of shares that is not worth computing an inverse again for visits."""
 
@@ -80,6 +84,10 @@ class PointSearch:
     """Rounds of: solve all points together, evaluate the policy, add points where the gap is.
 
     The policy is evaluated only when the errors of the calls add up to much less than the gap.
+
+    Attributes:
+        found: Whether the last round found a fixed point.
+        effort: What rounds took so far (see `Batch.settle`).
     """
 
     def __init__(
@@ -94,7 +102,7 @@ class PointSearch:
         self.problem, self.epsilon, self.connected = problem, epsilon, connected
         self.lower = lower
         self.last: Upper | None = None
-        self.slow = False
+        self.slow, self.found, self.effort = False, True, 0
         every = range(len(problem.components))
         self.vectors = [self._first_vectors(c) for c in every]
         if seeds is not None:
@@ -132,8 +140,10 @@ class PointSearch:
         self.gaps = visits * interpolation_errors(upper, self.calls, arrive)
         self.last = upper
         promising = max(0.8 * self.epsilon, 0.1 * found.gap)
-        if not self.connected or float(self.gaps.sum()) <= promising:
+        self.found = upper.residual <= _FAR * residual_for(upper.contexts, slack)
+        if not self.connected or (self.found and float(self.gaps.sum()) <= promising):
             self._descend(found, upper, visits, slack)
+        self.effort += _NEWTON * upper.contexts.applied * len(upper.values)
         self.slow = found.gap > _SLOW * before
 
     def _contexts(self) -> Contexts:
@@ -149,7 +159,7 @@ class PointSearch:
         """The upper bound at all points, kept, and its slack: a share of the gap that it leaves."""
         contexts, slack = self._contexts(), self._slack(found.gap)
         upper = upper_bound(contexts, *self._start(contexts, slack))
-        if not upper.found:
+        if upper.residual > _FAR * residual_for(contexts, slack):
             upper = upper_bound(contexts, self._from_above(contexts), slack)
         found.keep_upper(upper)
         finer = self._slack(found.gap)

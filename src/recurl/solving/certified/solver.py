@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,6 +33,10 @@ _HASTY, _PATIENT = (0.67, 3), (0.97, 12)
 way on."""
 _COARSEST, _FINEST = 3e-2, 3e-6
 """Shares of the width asked for below which gaps of calls are ignored, at first and at last."""
+_LITTLE = 0.5
+"""Share of the gap, and of what causes it, that a round leaves if it brings little."""
+_LOST = 4
+"""Times the effort of rounds that trials get after one that found no fixed point."""
 _FEW_EXITS = 4
 _TOGETHER, _MIXED = 500, 3000
 """Points with more than a few exits beyond which solving them together takes too long, and the same
@@ -51,9 +56,10 @@ def solve_certified(
 
     Models with two exits per component have sets of points solved together, connected by
     interpolation, with more points wherever that errs; trials only help where it stalls. Others
-    begin with trials, which go from the start to where both bounds are apart. With three to five
-    exits, the points that they visit are the first to be connected and solved together; with more,
-    or if that takes too many points, they are solved together now and then, and trials go on.
+    begin with trials, which go from the start to where both bounds are apart. With three to sixteen
+    exits, the points that they visit are the first to be solved together; where that brings little,
+    trials get as much effort. With more exits, or if that takes too many points, they are solved
+    together now and then, and trials go on.
 
     Raises:
         NotProperError: Some policy does not end, or none of the tests shows that all do.
@@ -109,27 +115,31 @@ class _Run:
         if not self.done and exits > LINE_EXITS:
             search = PointSearch(self.problem, self.epsilon, None, lower, connected=False)
             upper, _ = search.solve(self.found)
+        trials = self._trials(upper, lower)
         if not self.done and exits <= HULL_EXITS:
-            upper, lower = self._follow(upper, lower, *_HASTY)
+            upper, lower = self._follow(trials, *_HASTY)
             if not self.done:
                 connected, seeds = exits <= MESH_EXITS, _leading(upper)
                 search = PointSearch(self.problem, self.epsilon, seeds, lower, connected=connected)
-                self._solve_together(search, rounds=1000)
+                self._solve_together(search, rounds=1000, trials=trials)
         if not self.done:
-            self._alternate(upper, lower)
+            self._alternate(trials)
         return self._reason()
 
-    def _alternate(self, upper: Upper, lower: Lower) -> None:
+    def _trials(self, upper: Upper, lower: Lower) -> Trials:
+        return Trials(upper, lower, tolerance=_COARSEST * self.epsilon)
+
+    def _alternate(self, trials: Trials) -> None:
         """Trials as long as they help, their points solved together, and again."""
         while not self.done:
             before = self.found.gap
-            upper, lower = self._follow(upper, lower, *_PATIENT, finest=_FINEST)
+            upper, lower = self._follow(trials, *_PATIENT, finest=_FINEST)
             if self.done or sum(map(len, seeds := _leading(upper))) > _TOGETHER:
                 break
             search = PointSearch(self.problem, self.epsilon, seeds, lower, connected=False)
             self._solve_together(search, rounds=1)
             assert search.last is not None
-            upper, lower = search.last, search.lower
+            trials = self._trials(search.last, search.lower)
             if self.found.gap > 0.9 * before:
                 break
 
@@ -162,13 +172,18 @@ class _Run:
         return "more points no longer bring the bounds together" if in_time else "the time is up"
 
     def _follow(
-        self, upper: Upper, lower: Lower, enough: float, span: int, finest: float = _COARSEST
+        self,
+        trials: Trials,
+        enough: float,
+        span: int,
+        finest: float = _COARSEST,
+        effort: float = math.inf,
     ) -> tuple[Upper, Lower]:
         """Bounds by trials as long as they help: until ``span`` leave ``enough`` of the gap.
 
-        Then they turn back later, as small gaps of many calls may add up, down to ``finest``.
+        Then they turn back later, as small gaps of many calls may add up, down to ``finest``. They
+        stop as well when they have taken some ``effort``.
         """
-        trials = Trials(upper, lower, tolerance=_COARSEST * self.epsilon)
         gaps = [np.inf] * span
         while True:
             trials.run()
@@ -181,6 +196,7 @@ class _Run:
             if stalled and trials.tolerance > finest * self.epsilon:
                 trials.go_deeper()
                 gaps, stalled = [np.inf] * span, False
+            stalled |= trials.effort > effort
             if stalled or gaps[-1] <= 0.9 * self.epsilon or self._over(low, high):
                 break
         upper, lower = trials.upper(), trials.lower()
@@ -188,9 +204,15 @@ class _Run:
         self.found.keep_lower(lower)
         return upper, lower
 
-    def _solve_together(self, search: PointSearch, rounds: int) -> None:
-        """Rounds of solving all points together, as long as the gap or what causes it shrinks."""
-        marks = [np.full(2, np.inf)] * _PATIENCE
+    def _solve_together(
+        self, search: PointSearch, rounds: int, trials: Trials | None = None
+    ) -> None:
+        """Rounds of solving all points together, as long as the gap or what causes it shrinks.
+
+        After a round that brings little, trials get as much effort as all rounds took; more after
+        one that found no fixed point.
+        """
+        marks = [np.full(2, np.inf)] * (_PATIENCE - 1) + [np.array([self.found.gap, np.inf])]
         for _ in range(rounds):
             search.round(self.found)
             self.work["rounds"] += 1
@@ -200,6 +222,12 @@ class _Run:
             stalled = (marks[-1] > 0.9 * marks[-1 - _PATIENCE]).all()
             if self.done or search.finished or stalled or self._too_many():
                 break
+            little = not search.found or (marks[-1] > _LITTLE * marks[-2]).all()
+            effort = search.effort * (1 if search.found else _LOST)
+            if trials is not None and little and effort > trials.effort:
+                self._follow(trials, *_PATIENT, effort=effort)
+                if self.done:
+                    break
 
     def _too_many(self) -> bool:
         """Whether the number of points makes it better to go on with trials."""

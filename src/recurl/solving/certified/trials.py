@@ -55,6 +55,7 @@ class Trials:
         pieces: Pieces of each component.
         depth: Contexts on the way from the start to the last one of the last trials, at most.
         clock: Number of backups so far.
+        effort: What they took (see `Batch.settle`).
         changed: Clock when the entries of each point last fell.
         latest: The latest of these of each component.
         checked: Clock when the calls of each point were last bounded.
@@ -75,7 +76,7 @@ class Trials:
             least = raised[part.exits].min(axis=0)
             self.points.append(Cloud((raised[part.exits] - least).T))
             self.values.append((raised - least).T)
-        self.clock, self.depth = 0, 1
+        self.clock, self.effort, self.depth = 0, 0, 1
         self.tried = [np.zeros(len(points), np.int64) for points in self.points]
         self.changed = [np.zeros(len(points), np.int64) for points in self.points]
         self.latest = [0] * len(self.points)
@@ -263,7 +264,7 @@ class Trials:
         seen = np.concatenate([self.checked[c][mine] for c, mine in own.items()])
         self.clock += 1
         for _ in range(_ROUNDS):
-            batch.settle(w, np.minimum, self.fine)
+            self.effort += batch.settle(w, np.minimum, self.fine)
             fall = self._lower_calls(batch, w, last, seen)
             seen, last = np.full_like(seen, self.clock), w.copy()
             if fall <= self.fine:
@@ -376,7 +377,7 @@ class Trials:
         low[batch.exits] = np.concatenate([own.ravel() for own in vectors.values()])
         last = None
         for _ in range(_ROUNDS):
-            batch.settle(low, np.maximum, self.fine)
+            self.effort += batch.settle(low, np.maximum, self.fine)
             after = low[batch.returns]
             if last is not None and not (after > last).any():
                 break
