@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-RECURL = (sys.executable, "-c", "from recurl.cli import main; main()")
+RECURL = (sys.executable, "-m", "recurl")
 STEPS = """
 import gymnasium, recurl
 env = gymnasium.make("recurl/Cloud-v0")

@@ -197,4 +197,4 @@ def test_only_the_command_is_watched(
 ) -> None:
     monkeypatch.setattr(sys, "argv", [argument])
     monkeypatch.setattr(sys, "orig_argv", started)
-    assert interrupts._is_command() is command
+    assert interrupts.is_command.__wrapped__() is command

@@ -184,4 +184,5 @@ def __dir__() -> list[str]:
     return __all__
 
 
-register_environments()
+if not interrupts.is_command():
+    register_environments()

@@ -19,6 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -237,7 +238,7 @@ def _say_farewell() -> None:
 def watch_command() -> None:
     """Hear Ctrl-C in a thread of its own, if this process is the command ``recurl``."""
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not heard or not _in_main_thread() or not _is_command():
+    if not heard or not _in_main_thread() or not is_command():
         return
     if os.name != "posix":
         signal.signal(signal.SIGINT, lambda number, frame: leave())
@@ -249,8 +250,9 @@ def watch_command() -> None:
     threading.Thread(target=_listen, args=(ear,), name="interrupts", daemon=True).start()
 
 
-def _is_command() -> bool:
-    """Whether this process runs ``recurl`` or ``python -m recurl``."""
+@cache
+def is_command() -> bool:
+    """Whether this process runs ``recurl`` or ``python -m recurl``, as it began."""
     name = os.path.basename(sys.argv[0]) if sys.argv else ""
     if name != "-m":
         return name in ("recurl", "recurl.exe")

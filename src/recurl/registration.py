@@ -11,8 +11,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-from gymnasium.envs.registration import register, registry
-
 _FOLDER = Path(__file__).parent / "zoo" / "models"
 _LIMIT = re.compile(r"^STEP_LIMIT = (\d+)$", re.MULTILINE)
 
@@ -52,7 +50,13 @@ def environment_id(name: str) -> str:
 
 
 def register_environments() -> None:
-    """Register every model of the zoo; what is there already stays."""
+    """Register every model of the zoo; what is there already stays.
+
+    Importing the package does it, except in the command ``recurl``, most of whose verbs do without
+    Gymnasium; there, whatever makes environments by their ids does it first.
+    """
+    from gymnasium.envs.registration import register, registry
+
     for name, limit in step_limits().items():
         if environment_id(name) not in registry:
             register(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -146,6 +147,44 @@ def test_verbs_load_no_heavy_package_before_they_run() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("verb", "without"),
+    [
+        ("check", {"gymnasium", "scipy", "recurl.cli.solve"}),
+        ("describe", {"gymnasium", "scipy", "recurl.cli.solve"}),
+        ("solve", {"gymnasium", "recurl.cli.describe", "recurl.solving.hierarchical"}),
+    ],
+)
+def test_a_verb_of_the_command_imports_what_it_needs(verb: str, without: set[str]) -> None:
+    script = (
+        f"import sys; sys.argv = ['recurl', {verb!r}, 'cloud']\n"
+        "from recurl.cli import main\n"
+        "try: main()\n"
+        f"finally: print(sorted({without} & set(sys.modules)), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_programs_of_the_command_find_environments_by_id(tmp_path: Path) -> None:
+    (tmp_path / "prog.py").write_text(
+        "import gymnasium, recurl\n"
+        "NAME = gymnasium.make('recurl/Cloud-v0').unwrapped.model.name\n"
+        "@recurl.program\n"
+        "def walk():\n"
+        "    recurl.reward(len(NAME))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "recurl", "solve", "prog.py:walk", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["lower"] == 5.0
 
 
 def test_every_file_of_a_verb_is_listed() -> None:

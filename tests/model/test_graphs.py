@@ -32,6 +32,31 @@ def test_strong_components_are_mutual_reachability(graph: list[set[int]]) -> Non
     assert all(label[w] <= label[v] for v, edges in enumerate(graph) for w in edges)
 
 
+@given(adjacencies)
+def test_small_graphs_are_searched_as_large_ones_are(graph: list[set[int]]) -> None:
+    start = np.cumsum([0, *map(len, graph)]).astype(np.int32)
+    target = np.array([w for edges in graph for w in sorted(edges)], np.int32)
+    with pytest.MonkeyPatch.context() as patch:
+        small = strong_components(start, target)
+        patch.setattr(graphs, "_FEW", 0)
+        large = strong_components(start, target)
+    assert small[1] == large[1]
+    same = [label[:, None] == label[None, :] for label, _ in (small, large)]
+    np.testing.assert_array_equal(*same)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_small_models_are_reached_as_large_ones_are(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    t = zoo.random_model(seed=seed, components=4, nodes=12, exits=2, actions=1).tables
+    start = t.starts[:1]
+    distance = graphs.exit_distances(t, CallGraph.of(t).groups)
+    swept = graphs.reachable_vertices(t, start, distance)
+    monkeypatch.setattr(graphs, "_MANY", 0)
+    np.testing.assert_array_equal(graphs.reachable_vertices(t, start, distance), swept)
+
+
 def test_a_long_chain_needs_no_deep_recursion() -> None:
     n = 200_000
     start = np.minimum(np.arange(n + 1), n - 1).astype(np.int32)

@@ -11,15 +11,10 @@ from tests.solving.references import small_model
 import recurl
 from recurl.errors import CertificateError
 from recurl.solving.api import question_of
-from recurl.solving.no_choice import chain_certificate, has_choice, solve_chain
+from recurl.solving.no_choice import chain_certificate, solve_chain
 from recurl.solving.question import Question
 
 FALSE = math.sqrt(10) / 2 - 1
-
-
-def test_who_has_a_choice() -> None:
-    assert has_choice(recurl.zoo.cloud())
-    assert not has_choice(recurl.zoo.and_or())
 
 
 def tree() -> recurl.RMDP:

@@ -10,6 +10,12 @@ from tests.solving.oracle import random_spec
 import recurl
 from recurl.solving.certified import solve_certified
 from recurl.solving.question import Question
+from recurl.solving.structure import has_choice
+
+
+def test_who_has_a_choice() -> None:
+    assert has_choice(recurl.zoo.cloud())
+    assert not has_choice(recurl.zoo.and_or())
 
 
 def same(model: recurl.RMDP, question: Question, method: str) -> recurl.Solution:

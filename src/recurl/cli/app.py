@@ -22,7 +22,7 @@ import typer
 from recurl import progress
 from recurl.cli.output import UsageError, complain
 from recurl.errors import RecurlError, UnknownNameError
-from recurl.interrupts import EXIT_CODE, farewell
+from recurl.interrupts import EXIT_CODE, farewell, is_command
 from recurl.version import __version__
 
 VERBS = (
@@ -123,5 +123,11 @@ def _recurl(
     """
 
 
-for _verb in VERBS:
+def _asked() -> tuple[str, ...]:
+    """The verb that this command runs; all of them for help, completion and other programs."""
+    named = tuple(sys.argv[1:2])
+    return named if is_command() and set(named) & set(VERBS) else VERBS
+
+
+for _verb in _asked():
     _register(_verb)

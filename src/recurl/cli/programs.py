@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recurl.cli.output import UsageError
 from recurl.errors import RecurlError, UnknownNameError
+from recurl.registration import register_environments
 
 if TYPE_CHECKING:
     from recurl.programs.decorator import Program
@@ -73,6 +74,7 @@ def _boolean(path: Path, arguments: Sequence[str]) -> Called:
 
 def _imported(path: Path) -> ModuleType:
     """The module that a file of the user's own defines; its folder is searched for imports."""
+    register_environments()
     folder = str(path.absolute().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)

@@ -27,6 +27,7 @@ from recurl.learn.settings import with_known_names
 from recurl.model.files import write_atomic
 from recurl.model.rmdp import RMDP
 from recurl.progress import Progress
+from recurl.registration import register_environments
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -71,6 +72,7 @@ def env_for_tests(value: Any, caller: str) -> Any:
 def _env_with_id(name: str, caller: str) -> gym.Env[Any, Any]:
     import gymnasium as gym
 
+    register_environments()
     try:
         return gym.make(name)
     except gym.error.Error as error:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _SWEEPS = 50
 """Sweeps over all vertices that cost less than searching a large model by distance."""
+_FEW, _MANY = 60, 1000
+"""Vertices of small graphs, which are searched without scipy: importing it takes far longer."""
 
 
 def strong_components(start: np.ndarray, target: np.ndarray) -> tuple[Ints, int]:
@@ -26,15 +28,29 @@ def strong_components(start: np.ndarray, target: np.ndarray) -> tuple[Ints, int]
         >>> label.tolist(), count
         ([1, 1, 0], 2)
     """
+    n = len(start) - 1
+    if n <= _FEW:
+        return _few_components(start, target)
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    n = len(start) - 1
-    if n == 0:
-        return np.zeros(0, np.int32), 0
     graph = csr_array((np.ones(len(target), np.int8), target, start), shape=(n, n))
     count, label = connected_components(graph, directed=True, connection="strong")
     return label.astype(np.int32), int(count)
+
+
+def _few_components(start: np.ndarray, target: np.ndarray) -> tuple[Ints, int]:
+    """The same by all pairs of vertices, one of which leads to the other."""
+    n = len(start) - 1
+    leads = np.eye(n, dtype=np.float32)
+    leads[np.repeat(np.arange(n), np.diff(start)), target] = 1.0
+    for _ in range(n.bit_length()):
+        leads = np.minimum(leads @ leads, 1.0)
+    # What leads to a component leads to more vertices than the component does.
+    first = np.argmax(leads * leads.T, axis=1) if n else np.zeros(0, np.int64)
+    key = leads.sum(axis=1).astype(np.int64) * n + first
+    found, label = np.unique(key, return_inverse=True)
+    return label.astype(np.int32), len(found)
 
 
 def exit_distances(tables: Tables, groups: Iterable[tuple[int, ...]]) -> Floats:
@@ -169,16 +185,29 @@ def vertex_graph(tables: Tables, leave: np.ndarray, arrive: np.ndarray) -> tuple
 
 def reachable_vertices(tables: Tables, starts: np.ndarray, distance: Floats) -> Mask:
     """Mask of the vertices that some run from the starts can visit."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order
-
     t, n = tables, tables.n_vertices
     calls = np.flatnonzero(t.vertex_kind == CALL)
     leave, arrive, _ = _through_boxes(t, calls, distance[t.entry_of_call(calls)])
     start, target = vertex_graph(t, leave, arrive)
+    if n <= _MANY:
+        return _swept(start, target, starts)
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
     target = np.append(target, starts)
     edges = (np.ones(len(target)), target, np.append(start, len(target)))
     seen = np.zeros(n + 1, bool)
     graph = csr_array(edges, shape=(n + 1, n + 1))
     seen[breadth_first_order(graph, n, return_predecessors=False)] = True
     return seen[:-1]
+
+
+def _swept(start: np.ndarray, target: np.ndarray, starts: np.ndarray) -> Mask:
+    """Vertices that starts lead to, by sweeps over what follows those found last."""
+    seen = np.zeros(len(start) - 1, np.bool_)
+    new = starts
+    while len(new):
+        seen[new] = True
+        next_ = target[runs(start[new], start[new + 1] - start[new])]
+        new = np.unique(next_[~seen[next_]])
+    return seen

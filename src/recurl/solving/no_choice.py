@@ -42,11 +42,6 @@ _NARROW, _FAR = 1e-8, 16.0
 """Width, and multiple of the known width, up to which an interval is that of its certificate."""
 
 
-def has_choice(model: RMDP) -> bool:
-    """Whether some vertex has more than one action."""
-    return bool((np.diff(model.tables.action_start) > 1).any())
-
-
 def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
     """The expected total of a model with one action everywhere; see `evaluate`.
 

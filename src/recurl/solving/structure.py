@@ -1,4 +1,7 @@
-"""Models with a structure of their own: chains, deterministic and hierarchical models."""
+"""Models with a structure of their own: chains, deterministic and hierarchical models.
+
+Methods are imported where they are used: most answers need one of them.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from recurl.errors import NotProperError
 from recurl.policy import Policy
 from recurl.solving.certified import solve_certified
-from recurl.solving.hierarchical import solve_hierarchical
-from recurl.solving.improper import improper_optimum
-from recurl.solving.longest_path import solve_deterministic
-from recurl.solving.no_choice import has_choice, solve_chain, solve_chain_given_end
-from recurl.solving.one_exit import solve_one_exit
 from recurl.solving.properness import analyse
 from recurl.solving.rows import part_of
 
@@ -25,6 +24,11 @@ if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
     from recurl.solving.question import Question
     from recurl.solving.solution import Solution
+
+
+def has_choice(model: RMDP) -> bool:
+    """Whether some vertex has more than one action."""
+    return bool((np.diff(model.tables.action_start) > 1).any())
 
 
 def solve_by_structure(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
@@ -36,13 +40,24 @@ def solve_by_structure(model: RMDP, question: Question, epsilon: float, **option
     """
     found: Solution | None = None
     if not has_choice(model) and not model.kind.one_exit:
+        from recurl.solving.no_choice import solve_chain
+
         return solve_chain(model, question, epsilon, **options)
     if model.kind.deterministic:
+        from recurl.solving.longest_path import solve_deterministic
+
         found = solve_deterministic(model, question, epsilon, **options)
     if found is None and model.kind.hierarchical and not model.kind.one_exit:
+        from recurl.solving.hierarchical import solve_hierarchical
+
         found = solve_hierarchical(model, question, epsilon, **options)
-    general = solve_one_exit if model.kind.one_exit else solve_any
-    return found or general(model, question, epsilon, **options)
+    if found is not None:
+        return found
+    if model.kind.one_exit:
+        from recurl.solving.one_exit import solve_one_exit
+
+        return solve_one_exit(model, question, epsilon, **options)
+    return solve_any(model, question, epsilon, **options)
 
 
 def solve_given_end(model: RMDP, question: Question) -> Solution | None:
@@ -55,6 +70,8 @@ def solve_given_end(model: RMDP, question: Question) -> Solution | None:
         NotProperError: There are choices, and some policy may not end; or nothing could be proved.
     """
     if not has_choice(model):
+        from recurl.solving.no_choice import solve_chain_given_end
+
         return solve_chain_given_end(model, question)
     if analyse(model).verdict != "proper":
         raise NotProperError(
@@ -79,6 +96,8 @@ def solve_any(model: RMDP, question: Question, epsilon: float, **options: Any) -
         if not model.reach.reachable[model.tables.states].all():
             with suppress(NotProperError):
                 return _reachable_optimum(model, question, epsilon, **options)
+        from recurl.solving.improper import improper_optimum
+
         return improper_optimum(model, question, analyse(model), began=began)
 
 

@@ -18,6 +18,7 @@ from recurl.experiment.record import Exact
 from recurl.experiment.run import exact_value
 from recurl.experiment.settings import Method, Options
 from recurl.policy import Policy
+from recurl.registration import register_environments
 from recurl.suite.views import EPISODE_LIMIT
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ def find_agent(name: str) -> Method:
 
 def _agent_class(name: str) -> Any:
     module, _, kind = name.partition(":")
+    register_environments()
     try:
         return getattr(importlib.import_module(module), kind)
     except (ImportError, AttributeError, ValueError) as error:
