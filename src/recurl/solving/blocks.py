@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recurl.errors import NotProperError
-from recurl.model.tables import runs
 from recurl.solving import linear
 from recurl.solving.digraphs import product
 from recurl.solving.equations import UNIT, Equations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 HUGE = 1e14
 """Values that only a model without finite ones leads to."""
-_SWEEPS, _PATIENCE, _ROUNDS, _STALLED = 3, 10, 400, 5
+_SWEEPS, _PATIENCE, _ROUNDS, _STALLED = 4, 10, 400, 5
 _BETWEEN = 5
 """Sweeps over small blocks between eliminations."""
 _FINEST, _COARSEST = 1e-10, 1e-4
@@ -82,6 +82,11 @@ class Iterate:
             self.work,
         )
 
+    @cached_property
+    def owner(self) -> Ints:
+        """Row of each action."""
+        return self.equations.owners(np.arange(self.equations.size, dtype=np.int32))
+
     def count(self, what: str, times: float) -> None:
         """Add to the work done."""
         self.work[what] = self.work.get(what, 0) + times
@@ -100,17 +105,15 @@ class Iterate:
         best = np.maximum.reduceat(value, eq.action_start[rows] - a)
         choice, x = self.choice[rows], self.x[rows]
         own = value[choice - a]
-        better = np.flatnonzero(best > own + 8 * UNIT * np.abs(own))
-        if len(better):
-            begin = eq.action_start[first + better]
-            count = eq.action_start[first + better + 1] - begin
-            hits = np.flatnonzero(value[runs(begin - a, count)] == np.repeat(best[better], count))
-            owner = np.repeat(np.arange(len(better)), count)[hits][::-1]
-            choice[better[owner]] = runs(begin, count)[hits][::-1]
+        better = best > own + 8 * UNIT * np.abs(own)
+        if switched := int(np.count_nonzero(better)):
+            owner = self.owner[a:b] - first
+            hits = np.flatnonzero(value == np.where(better, best, np.nan)[owner])[::-1]
+            choice[owner[hits]] = hits + a
         with np.errstate(invalid="ignore"):
             change = float(np.abs(best - x).max())
         x[:] = best
-        return change, len(better)
+        return change, switched
 
     def _improve_in_order(self, first: int, last: int) -> tuple[float, int]:
         """The same with new values of rows used by the rows after them."""
@@ -128,6 +131,43 @@ class Iterate:
             first,
             last,
         )
+
+    def sweep(self, first: int, last: int, times: int) -> Floats:
+        """Sweep over rows under the chosen actions; what another sweep would add to them."""
+        x, choice = self.x[first:last], self.choice[first:last]
+        if last - first < linear.LARGE:
+            chain = self.chain(first, last)
+            x[:] = chain.sweep(x, times)
+            return chain.remainder(x)
+        from recurl.solving.sweep_kernel import sweep_rows
+
+        m, after = self.equations.matrix, np.empty_like(x)
+        for out in [*[x] * times, after]:
+            sweep_rows(m.indptr, m.indices, m.data, self.gain, choice, self.x, out)
+        after -= x
+        return after
+
+    def falls(self, first: int, last: int) -> Floats:
+        """By how much ``right`` falls along each action of some rows, being 0 at earlier ones."""
+        assert self.right is not None
+        a, b = self.equations.action_start[[first, last]].tolist()
+        right = self.right[:last].copy()
+        right[:first] = 0.0
+        fall: Floats = right[self.owner[a:b]] - product(self.equations.lines(a, b), right)
+        return fall
+
+    def shift(self, first: int, last: int, rest: Floats, falls: Floats) -> float:
+        """Add the multiple of ``right`` after which remainders sum to 0; the greatest one left.
+
+        That takes care of the error that dies out most slowly where rows mix well. As
+        ``right >= 1 + P right``, or nearly so, the multiple is finite.
+        """
+        assert self.right is not None
+        fall = falls[self.choice[first:last] - self.equations.action_start[first]]
+        total = float(fall.sum())
+        factor = float(rest.sum()) / total if total > 0.0 else 0.0
+        self.x[first:last] += factor * self.right[first:last]
+        return float(np.abs(rest - factor * fall).max())
 
     def chain(self, first: int, last: int) -> Chain:
         """The linear equations of rows under the chosen actions; earlier rows keep their values."""
@@ -203,6 +243,7 @@ def _large_block(it: Iterate, first: int, last: int, tolerance: float) -> bool:
     """Rounds of improving and evaluating the policy."""
     left, slow = math.inf, False
     least, since = math.inf, 0
+    falls: Floats | None = None
     solver = LinearSolver(last - first)
     for round_ in range(_ROUNDS):
         change, switched = it.improve(first, last)
@@ -215,18 +256,19 @@ def _large_block(it: Iterate, first: int, last: int, tolerance: float) -> bool:
         least, since = (change, 0) if change < 0.9 * least else (least, since + 1)
         if change <= _floor(x, tolerance) or (since > _STALLED and switched == 0):
             break
-        chain = it.chain(first, last)
         if not slow:
             before, left = (left, change) if it.right is None else (change, left)
-            x[:] = chain.sweep(x, _SWEEPS)
+            rest = it.sweep(first, last, _SWEEPS)
             if it.right is not None:
-                x[:], left = chain.shift(x, it.right[first:last])
+                falls = it.falls(first, last) if falls is None else falls
+                left = it.shift(first, last, rest, falls)
             it.count("sweeps", _SWEEPS + 1)
             slow = round_ > 0 and _rounds_left(left, before, tolerance) > _PATIENCE
             if slow and last - first <= linear.DIRECT:
                 return _small_blocks(it, first, last)
             continue
         # While the policy still changes, its exact values are not worth the effort.
+        chain = it.chain(first, last)
         reduction = 0.1 if switched > len(x) / 1000 else max(1e-5, 0.3 * tolerance / change)
         right = it.x if it.right is None else it.right
         times = solver.improve(chain, x, np.maximum(right[first:last], 1.0), reduction)

@@ -34,7 +34,7 @@ SMALL, TOGETHER = 200, 3000
 """Rows up to which a block is small, and of small blocks that are solved at the same time."""
 LARGE = 50_000
 """Rows from which on a block is worth the second that compiling Gauss-Seidel sweeps takes."""
-_FILL_OF_ROW = 30
+_FILL_OF_ROW = 60
 """Numbers of a row up to which elimination may fill it."""
 BASIS = 15
 """Krylov vectors between restarts."""
@@ -95,20 +95,10 @@ class Chain(NamedTuple):
         from recurl.solving.sweep_kernel import sweep_rows
 
         x, m = x.copy(), self.matrix
+        every = np.arange(len(x), dtype=np.int32)
         for _ in range(times):
-            sweep_rows(m.indptr, m.indices, m.data, self.constant, x)
+            sweep_rows(m.indptr, m.indices, m.data, self.constant, every, x, x)
         return x
-
-    def shift(self, x: Floats, right: Floats) -> tuple[Floats, float]:
-        """Add the multiple of ``right`` after which remainders sum to 0; the greatest one left.
-
-        That takes care of the error that dies out most slowly where rows mix well. As
-        ``right >= 1 + P right``, or nearly so, the multiple is finite.
-        """
-        rest, slack = self.remainder(x), right - product(self.matrix, right)
-        total = float(slack.sum())
-        factor = float(rest.sum()) / total if total > 0.0 else 0.0
-        return x + factor * right, float(np.abs(rest - factor * slack).max())
 
 
 def chosen_lines(matrix: csr_array, chosen: Ints) -> csr_array:

@@ -55,11 +55,21 @@ def improve_rows(
 
 @numba.njit(cache=True)
 def sweep_rows(
-    start: np.ndarray, column: np.ndarray, weight: np.ndarray, constant: np.ndarray, x: np.ndarray
+    start: np.ndarray,
+    column: np.ndarray,
+    weight: np.ndarray,
+    gain: np.ndarray,
+    choice: np.ndarray,
+    x: np.ndarray,
+    out: np.ndarray,
 ) -> None:
-    """``x(q) = constant(q) + P_q x`` for rows in order."""
-    for q in range(len(x)):
-        total = constant[q]
-        for e in range(start[q], start[q + 1]):
+    """``out(q) = gain(a) + P_a x`` for rows in order, with a the choice of each.
+
+    If ``out`` is a part of x, rows use the new values of those before them.
+    """
+    for q in range(len(choice)):
+        a = choice[q]
+        total = gain[a]
+        for e in range(start[a], start[a + 1]):
             total += weight[e] * x[column[e]]
-        x[q] = total
+        out[q] = total
