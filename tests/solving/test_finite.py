@@ -137,7 +137,8 @@ TAMPERED = {
     "another exit": lambda c: msgspec.structs.replace(c, exit_values=[0.0, 1.0]),
     "values 1 that go round": lambda c: raised(c),
     "an action that stays": lambda c: changed(c, actions=[0] * len(c.values.actions)),
-    "no progress": lambda c: changed(c, progress=[1.0] * len(c.values.progress)),
+    "no progress": lambda c: changed(c, progress=[0.0] * len(c.values.progress)),
+    "steps backwards": lambda c: changed(c, progress=backwards(c.values.progress)),
     "values below 0": lambda c: changed(c, upper=[-1.0] * len(c.values.upper)),
     "another start": lambda c: changed(c, contexts=[(1, -1, -1), *c.values.contexts[1:]]),
     "a context twice": lambda c: changed(c, contexts=[*c.values.contexts[:2]] * 2),
@@ -160,6 +161,10 @@ def raised(certificate: Certificate) -> Certificate:
     return msgspec.structs.replace(
         changed(certificate, lower=[float(x > 0) for x in values.lower]), lower=1.0, upper=1.0
     )
+
+
+def backwards(progress: list[float]) -> list[float]:
+    return [1.0 + max(progress) - x for x in progress]
 
 
 def late(certificate: Certificate) -> list[tuple[int, int, int]]:
@@ -232,3 +237,22 @@ def test_rewards_of_unusual_size_have_certificates(go: float) -> None:
     assert (proved.lower, proved.upper) == (found.lower, found.upper)
     assert found.lower <= go <= found.upper
     assert found.gap < 1e-9 * go
+
+
+def test_a_detour_that_pays_for_itself_has_a_certificate() -> None:
+    """The way back from a call is longer by one exit, though each of its steps counts."""
+    builder = recurl.Builder("detour").component("A", entries="in", exits="out").box("b", "B")
+    builder.at("in").action("go").to("n", "0.55").to("m", "0.45")
+    builder.at("n").action("go").to("b", "0.55").to("m", "0.45")
+    builder.at("m").action("call").to("out", "0.5").to("b", "0.5")
+    builder.action("walk").to("n", "0.5").to("out", "0.25").to("m", "0.25")
+    builder.at("b.x").action("back").to("out", "0.55").to("n", "0.45")
+    builder.action("on").to("m", "0.4999").to("out", "0.5001")
+    builder.at("b.y").action("back").to("b", "1/3").to("n", "2/3")
+    builder.action("on").to("out", "1/3").to("m", "2/3")
+    builder.component("B", entries="in", exits=["x", "y"])
+    builder.at("in").action("x").to("x").action("toss").to("y", "1/3").to("x", "2/3")
+    model = builder.build("A")
+    found = recurl.solve(model, of="steps", objective="min")
+    verdict = recurl.verify(model, found.certificate)
+    assert (verdict.lower, verdict.upper) == (found.lower, found.upper)

@@ -92,7 +92,8 @@ class Values(msgspec.Struct, frozen=True):
             that of the start, ``[component, -1, -1]``. If empty, a vertex has several states, one
             for each exit of its component: the probability to leave by it; if there are several
             exits, one for the probability to leave by any; and one for the total of rewards, if
-            they are paid. A call is worth a mix of entry and return ports.
+            they are paid. A call is worth a mix of entry and return ports. If an infinite total
+            is claimed, `upper` has losses in the place of totals, and `lower` counts for nothing.
         lower: L(s) >= 0 by state.
         upper: U(s) >= 0 by state.
         actions: Action of every state, counted within the vertex; without contexts, of every
@@ -305,7 +306,7 @@ class _Form:
         (self._check_contexts if values.contexts else self._check_copies)(values)
         components, _ = values.copied(t)
         size, exits = np.diff(t.component_start)[components], t.n_exits[components]
-        width = exits + (exits > 1) + (paid and given.infinite is None)
+        width = exits + (exits > 1) + paid
         states = int(size.sum() if values.contexts else (size * width).sum())
         lists = (values.lower, values.upper, values.progress)
         self._require(all(len(each) == states for each in lists), "a number per state")

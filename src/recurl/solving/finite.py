@@ -68,8 +68,8 @@ class StackContexts(NamedTuple):
         state[exits : exits + states.n_exits] = states.n_starts + np.arange(states.n_exits)
         return cls(model, names, first.tolist(), state)
 
-    def spread(self, values: Floats, rise: float = 0.0) -> Floats:
-        """Values by vertex of a context: ports are worth what follows them, and ``rise`` more."""
+    def spread(self, values: Floats) -> Floats:
+        """Values by vertex of a context: ports are worth what follows them."""
         t = self.model.tables
         if self.is_flat:
             return values
@@ -83,10 +83,10 @@ class StackContexts(NamedTuple):
             kind = t.vertex_kind[begin:end]
             exits = begin + np.flatnonzero(kind == EXIT)
             back = self.first[parent] + int(t.box_return[box]) + t.vertex_port[exits]
-            found[self.first[i] + exits] = found[back] + rise
+            found[self.first[i] + exits] = found[back]
             calls = np.flatnonzero((t.vertex_kind == CALL) & (t.vertex_box == box))
             entry = self.first[i] + t.entry_of_call(calls)
-            found[self.first[parent] + calls] = found[entry] + rise
+            found[self.first[parent] + calls] = found[entry]
         return found
 
     def policy(self, actions: Ints) -> Policy:
@@ -211,9 +211,6 @@ def _certificate(
     actions = found.actions
     if not contexts.is_flat:
         actions = np.where(contexts.state >= 0, actions[contexts.state], 0)
-    progress = found.progress()
-    first = int(found.process.flat.tables.n_entries[0])
-    progress[first : first + len(found.process.worth)] = 0.5
     return question.certificate(
         model,
         interval,
@@ -222,6 +219,6 @@ def _certificate(
             contexts.spread(found.lower).tolist(),
             contexts.spread(found.upper).tolist(),
             actions.tolist(),
-            contexts.spread(progress, 0.5).tolist(),
+            contexts.spread(found.progress()).tolist(),
         ),
     )

@@ -87,7 +87,7 @@ def _stack_certificate(
     none = np.zeros(len(worth), np.int32)
     actions = _with_exits(states, found.policy.actions, none)
     low, high = (contexts.spread(_with_exits(states, x, worth)) for x in (lower, upper))
-    steps = contexts.spread(_with_exits(states, np.array(own.steps), none), 0.5)
+    steps = contexts.spread(_with_exits(states, np.array(own.steps), none))
     chosen = np.where(contexts.state >= 0, actions[contexts.state], 0)
     numbers = (low.tolist(), high.tolist(), chosen.tolist(), steps.tolist())
     values = Values(contexts.names, *numbers)

@@ -170,12 +170,16 @@ def _certify_infinite(
     model: RMDP, question: Question, analysis: Analysis, value: float
 ) -> Certificate:
     """The certificate of an infinite optimum, as totals are made great."""
+    total, actions = value * question.sign, None
     if value < 0:
         found = must_go_on(model, question)
     else:
         assert analysis.witness is not None
         found = can_go_on(model, question, analysis.witness)
-    found = found or may_not_end(model, question, value * question.sign)
+        if analysis.witness.kind == "stackless" and (analysis.witness.actions >= 0).all():
+            actions = analysis.witness.actions
+    found = found or may_not_end(model, question, total, actions)
+    found = found or may_not_end(model, question, total)
     if found is None:
         raise CertificateError(f"{model.name}: no certificate was found for the infinite optimum")
     return found

@@ -20,8 +20,13 @@ from msgspec import structs
 from recurl.model.tables import CALLS
 from recurl.policy import Policy
 from recurl.solving.goals import LARGEST, with_goals
-from recurl.solving.leaving_certificate import leaving_certificate, leaving_interval
+from recurl.solving.leaving_certificate import (
+    LeavingProof,
+    leaving_certificate,
+    leaving_interval,
+)
 from recurl.solving.leaving_search import LeavingSearch
+from recurl.solving.losses import bounded_losses
 from recurl.solving.relaxed import referred_to
 from recurl.solving.rows import rows_of_model
 from recurl.solving.solution import Solution
@@ -29,7 +34,7 @@ from recurl.solving.solution import Solution
 if TYPE_CHECKING:
     from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
-    from recurl.model.tables import Floats
+    from recurl.model.tables import Floats, Ints
     from recurl.solving.question import Question
 
 _MOST = 20_000_000
@@ -109,8 +114,16 @@ def leaving_of_chain(model: RMDP, question: Question) -> Certificate | None:
     return None if found is None or math.isinf(found.gap) else found.certificate
 
 
-def may_not_end(model: RMDP, question: Question, total: float) -> Certificate | None:
-    """The certificate of an infinite total: every step counts, and runs may not end.
+def may_not_end(
+    model: RMDP, question: Question, total: float, actions: Ints | None = None
+) -> Certificate | None:
+    """The certificate of an infinite total: runs may not end, and gain more than they lose.
+
+    Args:
+        model: The model.
+        question: What is asked.
+        total: ``inf`` or ``-inf``.
+        actions: A policy that may attain it, counted within vertices; found if there is none.
 
     Example:
         >>> import recurl
@@ -119,19 +132,25 @@ def may_not_end(model: RMDP, question: Question, total: float) -> Certificate | 
         >>> recurl.verify(model, found).lower
         inf
     """
-    t = model.tables
-    if (
-        question.rewards == "none"
-        or _size(model) > _MOST
-        or not (_paid(model, question) * np.sign(total) > 0).all()
-    ):
+    t, rows = model.tables, rows_of_model(model.tables)
+    if question.rewards == "none" or _size(model) > _MOST:
         return None
     worth = np.ones(t.n_exits[t.start_component])
-    proof = LeavingSearch.of(model, worth, None).proof(
-        greatest=(question.objective == "max") != (total > 0)
-    )
+    every = (question.objective == "max") != (total > 0)
+    search = LeavingSearch.of(model, worth, None)
+    proof = search.proof(greatest=every, actions=None if every else actions)
     if leaving_interval(model, worth, proof)[1] >= 1 - 1e-12:
         return None
-    zero = np.zeros_like(proof.lower)
-    found = leaving_certificate(model, question, (None, None), proof._replace(lower=zero))
+    taken = referred_to(rows)[t.action_vertex]
+    if not every:
+        taken &= np.arange(t.n_actions) == (t.action_start[:-1] + proof.actions)[t.action_vertex]
+    rewards = np.sign(total) * question.sign * question.transition_rewards(t)
+    losses = bounded_losses(t, rewards, taken, proof.upper)
+    if losses is None:
+        return None
+    zero = np.zeros((t.n_vertices, proof.upper.shape[1] + 1))
+    upper = np.column_stack([proof.upper, losses])
+    found = leaving_certificate(
+        model, question, (None, None), LeavingProof(proof.actions, zero, upper, zero)
+    )
     return structs.replace(found, infinite="inf" if total > 0 else "-inf")

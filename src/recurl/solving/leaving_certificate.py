@@ -97,7 +97,7 @@ def leaving_certificate(
         copied: The model of copies.
     """
     t = (copied or model).tables
-    rewards = question.rewards != "none" and interval[0] is not None
+    rewards = question.rewards != "none"
     low, high, left = _with_ports(t, proof, rewards=rewards)
     kept = _kept(t, low.shape[1], rewards=rewards)
     known = [None if x is None or math.isinf(x) else x for x in interval]

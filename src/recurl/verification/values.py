@@ -3,7 +3,8 @@
 In the sense of the greatest total: U >= f(U) for all actions and U >= 0 imply that no policy has
 more than U, with f(U) = r + sum p U'. L <= f(L) for the chosen actions implies that they reach L,
 if errors of L get smaller along a direction g. For the least total, chosen and all actions change
-places. The proofs are in docs/explanation/certificates.md.
+places. An infinite total has U < 1 to leave at all, and losses in the place of its own U.
+The proofs are in docs/explanation/certificates.md.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from recurl.model.certificate import Certificate, Values
 from recurl.model.rmdp import RMDP
-from recurl.model.tables import EXIT, Mask, runs
+from recurl.model.tables import EXIT, RETURN, Mask
 from recurl.verification.arithmetic import Ints, Numbers
 from recurl.verification.checker import Checker
 from recurl.verification.copies import Copies, Ports, Within
@@ -59,8 +60,7 @@ class ValueChecker(Checker):
 
     def __init__(self, model: RMDP, given: Certificate, values: Values) -> None:
         super().__init__(model, given)
-        t, self.values, self.mixes = self.tables, values, not values.contexts
-        self.totals = self.mixes and given.rewards != "none" and given.infinite is None
+        t, self.mixes, paid = self.tables, not values.contexts, given.rewards != "none"
         component, child = values.copied(t)
         self.base = base = Copies(t, np.array(component, np.int64))
         boxes = np.stack([base.copy, t.vertex_box[base.vertex]], axis=1)[base.calls].tolist()
@@ -68,7 +68,7 @@ class ValueChecker(Checker):
         self.begin = int(t.start_component) if self.mixes and not values.copies else 0
         base.starts = [int(base.shift[self.begin]) + self.first + e for e in self.shares]
         base.returns, exits = self.mixes, t.n_exits[base.component]
-        self.width = exits + (exits > 1) + self.totals if self.mixes else np.ones_like(exits)
+        self.width = exits + (exits > 1) + paid if self.mixes else np.ones_like(exits)
         self.states = states = Within(base, np.arange(len(exits)).repeat(self.width))
         states.chosen = np.array(values.actions, np.int64)[states.origin]
         self.low, self.high, self.left = (
@@ -84,7 +84,9 @@ class ValueChecker(Checker):
         given, states = self.given, self.states
         sign, ends = self._sign()
         gain, none = self.gain if sign > 0 else -self.gain, Numbers(np.zeros(len(self.gain.near)))
-        for x in (self.left,) if ends else (self.left, self.low, self.high):
+        upper = (self.high, -gain if given.infinite else gain)
+        free = self.pays & (states.kind != RETURN) & bool(given.infinite)
+        for x in (self.left,) if ends else (self.left, self.low, self.high[np.flatnonzero(~free)]):
             self.require(x, "numbers that may not be negative")
         greatest = ((given.objective == "max") == (sign > 0)) == (given.infinite is None)
         claimed = given.infinite is not None or (given.lower, given.upper)[sign > 0] is not None
@@ -95,12 +97,15 @@ class ValueChecker(Checker):
         most = self._most(left)
         progress = (left, none, True) if ends else (left * most - self.low, -gain, not greatest)
         for what, strict, some, (x, paid, every) in (
-            ("an upper value", False, bounded, (self.high, gain, greatest)),
+            ("an upper value", False, bounded, (*upper, greatest)),
+            ("growth", True, bounded & self.pays & bool(given.infinite), (*upper, greatest)),
             ("a lower value", False, counted, (-self.low, -gain, not greatest)),
             ("progress", True, counted, progress),
         ):
             for own, falls in self._falls(x, paid, some, every=every):
                 self.require(falls, what, (states, own), strict=strict)
+            for own, falls in () if self.mixes else self._ports(x, some):
+                self.require(falls, what, (states, own))
         self._check_exits(sign, bounded, counted)
         if self.mixes:
             self._check_calls(bounded, left, most)
@@ -110,20 +115,12 @@ class ValueChecker(Checker):
     def _sign(self) -> tuple[int, bool]:
         """1 if nothing that runs can meet is negative, -1 if nothing is positive.
 
-        If both occur, every policy must end: the second result. For an infinite total, every step
-        must pay something of its sign.
+        If both occur, every policy must end: the second result.
         """
-        paid, given = [Numbers(np.array(self.root, np.float64))], self.given
-        if given.rewards == "steps":
-            paid.append(Numbers(np.ones(1)))
-        elif given.rewards == "model":
-            _, action = self.base.actions(np.flatnonzero(self.base.visited), every=True)
-            first, last = (self.tables.transition_start[np.unique(action) + i] for i in (0, 1))
-            paid.append(self.reward[runs(first, last - first)])
-        if given.infinite:
-            gains = given.infinite == "inf"
-            self.require(paid[1] if gains else -paid[1], "that every step pays", strict=True)
-            return 1 if gains else -1, False
+        if self.given.infinite:
+            return 1 if self.given.infinite == "inf" else -1, False
+        _, action = self.base.actions(np.flatnonzero(self.base.visited), every=True)
+        paid = [Numbers(np.array(self.root, np.float64)), self.gain[np.unique(action)]]
         losses = any(True for x in paid for _ in x.failing())
         gains = any(True for x in paid for _ in (-x).failing())
         self.expect(not (gains and losses and self.mixes), "that totals have one sign")
@@ -140,18 +137,21 @@ class ValueChecker(Checker):
     def _falls(
         self, x: Numbers, gain: Numbers, some: Mask, *, every: bool
     ) -> Iterator[tuple[Ints, Numbers]]:
-        """How much x exceeds f(x) for actions; in contexts, also for calls and exits."""
-        none, t, base = Numbers(np.zeros(len(gain.near))), self.tables, self.base
+        """How much x exceeds f(x) for actions."""
+        none = Numbers(np.zeros(len(gain.near)))
         for paid, own in ((gain, some & self.pays), (none, some & ~self.pays)):
             yield from self.falls(self.states, x, paid, np.flatnonzero(own), every=every)
-        if not self.mixes:
-            calls = np.flatnonzero(some[base.calls])
-            entry = base.ports(base.calls[calls]).entry + base.shift[base.callee[calls]]
-            yield base.calls[calls], x[base.calls[calls]] - x[entry]
-            exits = np.flatnonzero(some & (base.kind == EXIT) & ~self.last)
-            _, caller, box = np.array(self.values.contexts)[base.copy[exits]].T
-            back = base.shift[caller] + t.box_return[box] + t.vertex_port[base.vertex[exits]]
-            yield exits, x[exits] - x[back]
+
+    def _ports(self, x: Numbers, some: Mask) -> Iterator[tuple[Ints, Numbers]]:
+        """How much calls exceed what they enter in contexts, and exits what they return to."""
+        base = self.base
+        number = np.flatnonzero(base.visited[base.calls])
+        own, callee = base.calls[number], base.shift[base.callee[number]]
+        ports = base.ports(own)
+        exits = callee[ports.call] + ports.exit
+        for q, after in ((own, callee + ports.entry), (exits, ports.back)):
+            kept = np.flatnonzero(some[q])
+            yield q[kept], x[q[kept]] - x[after[kept]]
 
     def _check_exits(self, sign: int, bounded: Mask, counted: Mask) -> None:
         """Exits from which runs do not return are worth what is asked, or 1 for themselves."""
@@ -204,7 +204,10 @@ class ValueChecker(Checker):
         given, some = self.given, self.root if self.mixes else []
         worth = [Fraction(1) if given.infinite else abs(Fraction(x)) * self.unit for x in some]
         (ports, after), count = self.start(worth), len(self.shares)
-        copy, pays = np.full(count, self.begin), np.full(count, self.totals or not self.mixes)
+        copy, pays = (
+            np.full(count, self.begin),
+            np.full(count, not given.infinite and self.pays.any()),
+        )
         up, down = (self._entry(x, copy, ports, pays) for x in (self.high, self.low))
         lows = [down.at_least(after, m) for m in down.levels(after)]
         highs = list(up.at_most(after))

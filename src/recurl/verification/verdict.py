@@ -13,7 +13,7 @@ THEOREMS = {
     "must go on": "every policy takes infinitely many steps on average, and pays for them",
     "values": "totals are not negative, and runs surely leave where the lower bounds are positive",
     "stacks": "there are finitely many stacks, and every policy ends",
-    "may not end": "runs may not end, under a policy or under all, and every step counts",
+    "may not end": "runs may not end, under a policy or under all, and what counts adds up",
     "can go on": "a policy takes infinitely many steps on average, and is paid for them",
 }
 """Why bounds of one step at a time are bounds of the total; for a least total, read with rewards
