@@ -88,6 +88,16 @@ def test_what_breaks_it_is_told_with_its_step(changes: dict[str, Any], message: 
         recurl.check_recursive_env(Scripted(**changes))
 
 
+def test_steps_and_resets_have_their_parts() -> None:
+    env = Scripted()
+    env.step = lambda action: (0, 1.0, False, {})  # type: ignore[assignment, return-value]
+    with pytest.raises(ProtocolError, match=r"^step 0: step must return \(observation, reward, "):
+        recurl.check_recursive_env(env)
+    env.reset = lambda **_: 0  # type: ignore[assignment, return-value]
+    with pytest.raises(ProtocolError, match=r"^reset: reset must return \(observation, info\)"):
+        recurl.check_recursive_env(env)
+
+
 class Slow(gym.Env[Any, Any]):
     """Calls at once and returns, by an exit that was never announced, 3,000 steps later."""
 

@@ -15,6 +15,17 @@ BREACHES: list[tuple[dict[str, Any], str]] = [
     ({"reward": np.inf}, r"the reward must be finite, not inf"),
     ({"reward": "much"}, r"the reward must be a number, not 'much'"),
     ({"reward": "1"}, r"the reward must be a number, not '1'"),
+    ({"reward": 10**400}, r"the reward must be finite, not inf"),
+    ({"info": None}, r"the info of step must be a dictionary, not None"),
+    ({"info": []}, r"the info of step must be a dictionary, not \[\]"),
+    (
+        {"result": (0, 1.0, True, {})},
+        r"step must return \(observation, .*\), not \(0, 1.0, True, {}",
+    ),
+    ({"mask": np.zeros(2)}, r"info\['action_mask'\] leaves no action"),
+    ({"mask": np.ones(3)}, r"info\['action_mask'\] must have .* each of 2 actions, not array"),
+    ({"mask": "11"}, r"info\['action_mask'\] must have .* each of 2 actions, not '11'"),
+    ({"mask": [[1], [0, 1]]}, r"info\['action_mask'\] must have .* each of 2 actions, not \[\["),
     ({"exit": 1}, r"info\['exit'\] must be an index 0, the only one announced, not 1"),
     ({"exit": 5}, r"info\['exit'\] must .* not 5"),
     ({"exit": 63}, r"info\['exit'\] must .* not 63"),
@@ -31,6 +42,7 @@ BREACHES: list[tuple[dict[str, Any], str]] = [
     ({"after": np.nan}, r"the observation must be finite"),
     ({"seen": None}, r"the observation is not in the .* space: None is not of Box"),
     ({"seen": "there"}, r"the observation is not in the .* space: 'there' is not of Box"),
+    ({"seen": np.zeros(3)}, r"the observation is not in the .* space: array.* is not of Box"),
     ({"exits": ("there",)}, r"the observation is not in the .* space: 'there' is not of Box"),
     ({"last": "return"}, r"a run ends with the event None, but info\['event'\] is 'return'"),
 ]
@@ -75,4 +87,7 @@ class Breach(gym.Env[Any, Any]):
         info = {key: value for key, value in info.items() if value is not MISSING}
         if self.place == 11:
             return self.show(0.5), reward, True, False, {"event": broken.get("last")}
-        return seen, reward, False, False, info
+        if "mask" in broken:
+            info["action_mask"] = broken["mask"]
+        result: Any = seen, reward, False, False, broken.get("info", info)
+        return broken.get("result", result)

@@ -7,8 +7,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from tests.learn.breaches import Breach
 
 import recurl
+from recurl.errors import ProtocolError
 from recurl.learn.greedy_episodes import another, play
 
 
@@ -43,6 +45,12 @@ def test_contexts_follow_calls_and_returns() -> None:
 def test_long_episodes_are_cut() -> None:
     _, lengths, cut = play(Scripted(), recurl.ModelEnv(recurl.zoo.cloud()), [3], 2)
     assert (lengths.tolist(), cut.tolist()) == ([2], [True])
+
+
+def test_a_breach_in_a_test_episode_is_named_with_its_step() -> None:
+    learner = recurl.QLearning(Breach(), evaluation_env=Breach(3, reward=np.nan)).learn(20)
+    with pytest.raises(ProtocolError, match="step 3 of a test episode: the reward must be finite"):
+        learner.test(5)
 
 
 def test_another_environment_like_the_first() -> None:

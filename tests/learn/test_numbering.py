@@ -98,3 +98,42 @@ def test_numbers_are_kept_whole() -> None:
 def test_a_box_that_leads_nowhere_is_refused() -> None:
     with pytest.raises(ValueError, match="leads nowhere"):
         table().restore({**table().header_fields(), "boxes": [[]]})
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64, bool, list])
+def test_a_mask_may_have_any_type_and_is_known_after_loading(kind: Any) -> None:
+    mask: Any = [1, 0, 1] if kind is list else np.array([1, 0, 1], kind)
+    old, new = table(), table()
+    assert [old.visit(7, mask), old.visit(7, mask)] == [0, 0]
+    new.restore(old.header_fields())
+    assert new.visit(7, mask) == 0
+    with pytest.raises(ProtocolError, match=r"it leaves \[5, 6\], and left \[5, 7\] before"):
+        new.visit(7, np.array([1, 1, 0], np.int8))
+    with pytest.raises(ProtocolError, match=r"it leaves \[5, 6, 7\], and left \[5, 7\] before"):
+        new.visit(7, None)
+
+
+@pytest.mark.parametrize("actions", [[4], [8], [6, 5], [5, 5]])
+def test_actions_that_do_not_exist_are_not_loaded(actions: list[int]) -> None:
+    one = table()
+    one.visit(7, None)
+    with pytest.raises(ValueError, match="do not exist"):
+        table().restore({**one.header_fields(), "actions": [actions]})
+
+
+@pytest.mark.parametrize(
+    ("space", "seen"),
+    [
+        (spaces.Discrete(3), -1),
+        (spaces.Discrete(3), 3),
+        (spaces.Discrete(3), 1.5),
+        (spaces.Discrete(3), "1"),
+        (spaces.Box(0, 1, (2,)), np.zeros(3)),
+        (spaces.Dict(a=spaces.Discrete(3)), {"a": 3}),
+        (spaces.Tuple([spaces.Discrete(3)]), (1, 2)),
+    ],
+)
+def test_an_observation_of_another_form_is_refused(space: Any, seen: Any) -> None:
+    for read in (lambda one: one.vertex(seen), lambda one: one.visit(seen, None)):
+        with pytest.raises(ProtocolError, match="not in the observation space"):
+            read(table(space))

@@ -89,6 +89,47 @@ _LONGEST = 10
 """How many times longer than asked a check goes on until a call has returned."""
 
 
+Reset = tuple[Any, dict[str, Any]]
+"""The result of ``env.reset``."""
+
+Step = tuple[Any, Any, bool, bool, dict[str, Any]]
+"""The result of ``env.step``."""
+
+
+def reset_result(found: Any) -> Reset:
+    """The result of ``env.reset``, if it has its two parts.
+
+    Raises:
+        ProtocolError: It has other parts.
+    """
+    _check_form(found, "reset", "observation, info")
+    return found  # type: ignore[no-any-return]
+
+
+def step_result(found: Any) -> Step:
+    """The result of ``env.step``, if it has its five parts.
+
+    Raises:
+        ProtocolError: It has other parts.
+
+    Example:
+        >>> step_result((0, 1.0, True, {}))
+        Traceback (most recent call last):
+        ...
+        recurl.errors.ProtocolError: step must return (observation, reward, terminated, truncated,
+        info), not (0, 1.0, True, {})
+    """
+    _check_form(found, "step", "observation, reward, terminated, truncated, info")
+    return found  # type: ignore[no-any-return]
+
+
+def _check_form(found: Any, method: str, parts: str) -> None:
+    if not isinstance(found, tuple | list) or len(found) != parts.count(",") + 1:
+        raise ProtocolError(f"{method} must return ({parts}), not {found!r}")
+    if not isinstance(found[-1], dict):
+        raise ProtocolError(f"the info of {method} must be a dictionary, not {found[-1]!r}")
+
+
 def finite_reward(reward: Any) -> float:
     """The reward of a step as a float.
 
@@ -101,6 +142,8 @@ def finite_reward(reward: Any) -> float:
     """
     try:
         value = float(reward)
+    except OverflowError:
+        value = math.inf
     except (TypeError, ValueError):
         value = None
     if value is None or isinstance(reward, str | bytes):
@@ -141,6 +184,72 @@ def not_in_space(observation: Any, space: spaces.Space[Any]) -> ProtocolError:
     )
 
 
+def check_form(observation: Any, space: spaces.Space[Any]) -> None:
+    """Refuse an observation that is not finite, or that has another form than its space describes.
+
+    Raises:
+        ProtocolError: It is one of them.
+    """
+    finite_observation(observation)
+    try:
+        good = fits(observation, space)
+    except NOT_OBSERVATIONS:
+        good = False
+    if not good:
+        raise not_in_space(observation, space)
+
+
+def fits(observation: Any, space: spaces.Space[Any]) -> bool:
+    """Whether an observation has the form that its space describes; a Box is asked for its shape.
+
+    Example:
+        >>> fits(np.zeros(2), spaces.Box(1, 2, (2,))), fits(-1, spaces.Discrete(3))
+        (True, False)
+    """
+    if isinstance(space, spaces.Dict):
+        return all(fits(observation[name], part) for name, part in space.spaces.items())
+    if isinstance(space, spaces.Tuple):
+        parts = zip(observation, space.spaces, strict=True)
+        return all(fits(value, part) for value, part in parts)
+    if isinstance(space, spaces.Box):
+        return bool(np.shape(observation) == space.shape)
+    return bool(observation in space)
+
+
+def allowed_actions(mask: Any, count: int) -> list[int]:
+    """The actions that a mask leaves, counted from 0; all of them if it is None.
+
+    Raises:
+        ProtocolError: It does not mark actions, or it leaves none.
+
+    Example:
+        >>> allowed_actions(np.array([0, 1, 1], np.int8), 3)
+        [1, 2]
+    """
+    if mask is None:
+        return list(range(count))
+    try:
+        marks = np.asarray(mask, bool)
+    except (TypeError, ValueError):
+        marks = np.zeros(0, bool)
+    if marks.shape != (count,):
+        raise ProtocolError(
+            f"info['action_mask'] must have a 0 or a 1 for each of {count} actions, not {mask!r}"
+        )
+    found: list[int] = np.flatnonzero(marks).tolist()
+    if not found:
+        raise ProtocolError("info['action_mask'] leaves no action")
+    return found
+
+
+def changed_mask(observation: Any, now: list[int], before: list[int]) -> ProtocolError:
+    """The error that the same observation comes with another mask."""
+    return ProtocolError(
+        f"info['action_mask'] of observation {observation!r} has changed: it leaves {now}, and "
+        f"left {before} before"
+    )
+
+
 def known_event(info: dict[str, Any], terminated: bool = False) -> str | None:
     """The event of a step.
 
@@ -152,7 +261,7 @@ def known_event(info: dict[str, Any], terminated: bool = False) -> str | None:
         ProtocolError: The event is unknown, or the run ends with a call or a return.
     """
     event: str | None = info.get("event")
-    if event not in EVENTS:
+    if not (event is None or (isinstance(event, str) and event in EVENTS)):
         raise ProtocolError(f"info['event'] must be one of {EVENTS}, not {event!r}")
     if terminated and event is not None:
         raise ProtocolError(f"a run ends with the event None, but info['event'] is {event!r}")
@@ -202,7 +311,9 @@ def exit_taken(info: dict[str, Any], count: int) -> int:
         1
     """
     index = info.get("exit")
-    whole = isinstance(index, int | np.integer) and not isinstance(index, bool)
+    if isinstance(index, np.generic):
+        index = index.item()
+    whole = isinstance(index, int) and not isinstance(index, bool)
     if not whole or not 0 <= index < count:  # type: ignore[operator]
         seen = f"not {index!r}" if "exit" in info else "and it is missing"
         most = f"from 0 to {count - 1}" if count > 1 else "0, the only one announced"
@@ -274,8 +385,9 @@ class _Check:
 
     def _reset(self, seed: int | None = None) -> None:
         self.pending: list[tuple[Any, ...]] = []
-        observation, info = self.env.reset(seed=seed)
+        found = self.env.reset(seed=seed)
         try:
+            observation, info = reset_result(found)
             event = info.get("event")
             self._demand(event is None, f"info['event'] must be None, not {event!r}")
             self._check_observation(observation)
@@ -286,8 +398,9 @@ class _Check:
 
     def step(self, number: int) -> None:
         """One step, and a reset when the episode is over."""
-        observation, reward, terminated, truncated, info = self.env.step(self._action())
+        found = self.env.step(self._action())
         try:
+            observation, reward, terminated, truncated, info = step_result(found)
             finite_reward(reward)
             self._check_observation(observation)
             self._check_event(observation, info, terminated)

@@ -21,6 +21,8 @@ from recurl.env.protocol import (
     known_event,
     most_counterfactuals,
     not_announced,
+    reset_result,
+    step_result,
     told_event,
 )
 from recurl.errors import LimitError, ProtocolError
@@ -123,7 +125,13 @@ class EnvEngine(StoreEngine):
         for _ in range(steps):
             if self._pending is None:
                 self._begin()
-            observation, gain, terminated, truncated, info = step(self._pending)
+            found = step(self._pending)
+            try:
+                observation, gain, terminated, truncated, info = found
+                others = info.get("counterfactuals")
+            except (TypeError, ValueError, AttributeError):
+                step_result(found)
+                raise
             # Calls of functions count in this loop: they are made where something looks odd. What
             # is not finite differs from itself.
             reward: Any = gain
@@ -131,8 +139,8 @@ class EnvEngine(StoreEngine):
                 reward = finite_reward(gain)
             self._length += 1
             self._return += reward
-            if "counterfactuals" in info:
-                self._learn_counterfactuals(info["counterfactuals"])
+            if others is not None:
+                self._learn_counterfactuals(others)
             if terminated:
                 if not self.flat:
                     known_event(info, terminated=True)
@@ -209,7 +217,7 @@ class EnvEngine(StoreEngine):
 
     def _begin(self) -> None:
         first = self.steps == 0 and self.episodes == 0
-        observation, info = self.env.reset(seed=self.settings.seed if first else None)
+        observation, info = reset_result(self.env.reset(seed=self.settings.seed if first else None))
         self._length, self._return = 0, 0.0
         self._calls.clear()
         self._tells_events = not self.flat and "event" in info

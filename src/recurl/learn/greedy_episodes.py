@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 
 from recurl.env.observation import View, exits_view
-from recurl.env.protocol import NO_CALL, announced_exits, finite_reward, known_event
+from recurl.env.protocol import (
+    NO_CALL,
+    announced_exits,
+    finite_reward,
+    known_event,
+    reset_result,
+    step_result,
+)
 from recurl.errors import ProtocolError
 from recurl.model.tables import Floats
 
@@ -89,17 +97,12 @@ def _episode(
     gamma: float,
     view: View | None,
 ) -> tuple[float, int, bool]:
-    observation, info = env.reset(seed=seed)
-    stack, total, weight = CallStack(player), 0.0, 1.0
-    for length in range(1, limit + 1):
-        action = player.greedy(stack.context, observation, info.get("action_mask"))
-        observation, reward, terminated, truncated, info = env.step(action)
-        total += weight * finite_reward(reward)
-        weight *= gamma
-        if terminated or truncated:
-            return total, length, not terminated
-        stack.follow(observation, info, view)
-    return total, limit, True
+    one = _Episode(player, env, 0, seed)
+    with _named(one):
+        while one.running:
+            action = player.greedy(one.stack.context, one.observation, one.mask)
+            one.step(action, limit, gamma, view)
+    return one.total, one.length, one.cut
 
 
 class TogetherPlayer(GreedyPlayer, Protocol):
@@ -124,13 +127,13 @@ def play_together(
     found = np.zeros((3, len(seeds)))
     playing = [_Episode(player, env, *waiting.pop()) for env in envs]
     while any(one.running for one in playing):
-        looks = [(one.stack.context, one.observation, one.info.get("action_mask"))
-                 for one in playing]  # fmt: skip
+        looks = [(one.stack.context, one.observation, one.mask) for one in playing]
         actions = player.greedy_together(*zip(*looks, strict=True))
         for i, (one, action) in enumerate(zip(playing, actions, strict=True)):
             if not one.running:
                 continue
-            one.step(action, limit, gamma, view)
+            with _named(one):
+                one.step(action, limit, gamma, view)
             if not one.running:
                 found[:, one.number] = one.total, one.length, one.cut
                 playing[i] = _Episode(player, one.env, *waiting.pop()) if waiting else one
@@ -144,20 +147,32 @@ class _Episode:
         self, player: GreedyPlayer, env: gym.Env[Any, Any], number: int, seed: int
     ) -> None:
         self.env, self.number, self.stack = env, number, CallStack(player)
-        self.observation, self.info = env.reset(seed=seed)
         self.total, self.length, self.cut, self.running = 0.0, 0, False, True
         self._weight = 1.0
+        with _named(self):
+            self.observation, info = reset_result(env.reset(seed=seed))
+        self.mask = info.get("action_mask")
 
     def step(self, action: int, limit: int, gamma: float, view: View | None) -> None:
         """Take an action; the episode ends with the run, or is cut at the limit."""
-        self.observation, reward, terminated, truncated, self.info = self.env.step(action)
+        found = step_result(self.env.step(action))
+        self.observation, reward, terminated, truncated, info = found
         self.total += self._weight * finite_reward(reward)
         self._weight *= gamma
-        self.length += 1
-        self.running = not (terminated or truncated or self.length == limit)
-        self.cut = not terminated
+        self.running = not (terminated or truncated or self.length + 1 == limit)
+        self.cut, self.mask = not terminated, info.get("action_mask")
         if self.running:
-            self.stack.follow(self.observation, self.info, view)
+            self.stack.follow(self.observation, info, view)
+        self.length += 1
+
+
+@contextmanager
+def _named(episode: _Episode) -> Iterator[None]:
+    """Say in errors that an episode is a test, and at which step it is."""
+    try:
+        yield
+    except ProtocolError as error:
+        raise ProtocolError(f"step {episode.length} of a test episode: {error}") from None
 
 
 class CallStack:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from recurl.env.protocol import NOT_OBSERVATIONS, finite_observation, not_in_space
+from recurl.env.protocol import (
+    NOT_OBSERVATIONS,
+    allowed_actions,
+    changed_mask,
+    check_form,
+    not_in_space,
+)
 from recurl.errors import ProtocolError
 from recurl.interrupts import whole
 from recurl.learn import store_kernel as k
@@ -18,7 +25,7 @@ from recurl.learn.store import ContextStore
 def key_function(space: spaces.Space[Any]) -> Callable[[Any], Hashable]:
     """The key of an observation: numbers by value, arrays by their bytes."""
     if isinstance(space, spaces.Discrete):
-        return int
+        return index
     if isinstance(space, spaces.Box | spaces.MultiBinary | spaces.MultiDiscrete):
         return np.ndarray.tobytes
     if isinstance(space, spaces.Tuple):
@@ -48,6 +55,10 @@ def decode_key(value: Any) -> Hashable:
     if value[0] == "bytes":
         return bytes.fromhex(value[1])
     return tuple(map(decode_key, value[1:]))
+
+
+_UNKNOWN = "unknown"
+"""Stands for a mask that was not seen yet, or that has no bytes."""
 
 
 class Numbering:
@@ -81,51 +92,50 @@ class Numbering:
 
     def vertex(self, observation: Any) -> int:
         """Number of an observation, new if it was never met."""
-        try:
-            key = self.key(observation)
-        except NOT_OBSERVATIONS:
-            raise not_in_space(observation, self._observations) from None
-        number = self.vertices.get(key)
+        number = self.find(observation)
         if number is None:
-            finite_observation(observation)
-            number = self._add_vertex(key)
+            check_form(observation, self._observations)
+            number = self._add_vertex(self.key(observation))
         return number
 
     @whole()
     def _add_vertex(self, key: Hashable) -> int:
         number = self.vertices[key] = len(self.actions)
         self.actions.append([])
-        self.masks.append("unknown")
+        self.masks.append(_UNKNOWN)
         if number >= len(self._store.arrays["vertices"]):
             self._store.lengthen("vertices", 2 * number)
         return number
 
     def find(self, observation: Any) -> int | None:
         """Number of an observation; None if it was never met."""
-        return self.vertices.get(self.key(observation))
+        try:
+            return self.vertices.get(self.key(observation))
+        except NOT_OBSERVATIONS:
+            raise not_in_space(observation, self._observations) from None
 
     def visit(self, observation: Any, mask: np.ndarray | None) -> int:
         """Number of an observation that the run stands at, its actions noted."""
-        text = None if mask is None else mask.tobytes()
+        text: bytes | str | None
         try:
+            text = None if mask is None else mask.tobytes()
             number = self.vertices.get(self.key(observation))
         except NOT_OBSERVATIONS:
-            number = None
+            text, number = _UNKNOWN, None
         if number is not None and self.masks[number] == text:
             return number
+        allowed = [self.first_number + action for action in allowed_actions(mask, self.width)]
         number = self.vertex(observation)
-        if self.actions[number]:
-            raise ProtocolError(f"the action mask of observation {observation!r} has changed")
         with whole():
-            self._note_actions(number, mask)
+            if not self.actions[number]:
+                self._note_actions(number, allowed)
+            elif self.actions[number] != allowed:
+                raise changed_mask(observation, allowed, self.actions[number])
             self.masks[number] = text
         return number
 
-    def _note_actions(self, number: int, mask: np.ndarray | None) -> None:
-        allowed = range(self.width) if mask is None else np.flatnonzero(mask).tolist()
-        if not len(allowed):
-            raise ProtocolError("info['action_mask'] leaves no action")
-        self.actions[number] = [self.first_number + a for a in allowed]
+    def _note_actions(self, number: int, allowed: list[int]) -> None:
+        self.actions[number] = allowed
         arrays = self._store.arrays
         arrays["vertices"]["count"][number] = len(allowed)
         self._most_actions = max(self._most_actions, len(allowed))
@@ -167,7 +177,6 @@ class Numbering:
             "vertices": [encode_key(key) for key in self.vertices],
             "actions": self.actions,
             "boxes": self.box_vertices,
-            "masked": None not in self.masks,
         }
 
     def restore(self, header: dict[str, Any]) -> None:
@@ -179,12 +188,15 @@ class Numbering:
         for text, actions in zip(header["vertices"], header["actions"], strict=True):
             number = self._add_vertex(decode_key(text))
             if actions:
-                mask = np.zeros(self.width, np.int8)
-                mask[np.array(actions) - self.first_number] = 1
-                self._note_actions(number, mask)
-                self.masks[number] = mask.tobytes() if header["masked"] else None
+                self._note_actions(number, self._existing(actions))
         keys = list(self.vertices)
         for exits in header["boxes"]:
             if not exits or min(exits) < 0:
                 raise ValueError("a box leads nowhere")
             self._add_box(tuple(keys[v] for v in exits), list(exits))
+
+    def _existing(self, actions: list[int]) -> list[int]:
+        every = range(self.first_number, self.first_number + self.width)
+        if [action for action in every if action in actions] != actions:
+            raise ValueError("a state has actions that do not exist")
+        return actions

@@ -11,7 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
+from gymnasium.wrappers import (
+    FlattenObservation,
+    RecordEpisodeStatistics,
+    TimeLimit,
+    TransformObservation,
+)
 from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach
 from tests.learn.machine_line import machine_line
 
@@ -204,6 +209,36 @@ def test_a_breach_stops_the_run_and_leaves_what_was_learned(
     env.at = np.inf
     learner.learn(50 - learner.steps)
     assert learner.steps == 50
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"reward": np.nan}, "the reward must be finite, not nan"),
+        ({"exit": 5}, r"with a return, info\['exit'\] must .* not 5"),
+        ({"event": "cal"}, r"info\['event'\] must be one of .* not 'cal'"),
+        ({"exits": ()}, r"with a call, info\['exits'\] must be a list"),
+        ({"after": 1.0}, "exit 0 was announced as .* but the observation is "),
+        ({"mask": np.zeros(2, np.int8)}, r"info\['action_mask'\] leaves no action"),
+    ],
+)
+def test_a_breach_in_one_of_several_environments_is_named(
+    changes: dict[str, Any], message: str
+) -> None:
+    broken = Breach(15, **changes)
+    envs = gym.vector.SyncVectorEnv([Breach, lambda: broken])
+    learner = DeepRecursiveQLearning(envs, **TINY).learn(28)
+    with pytest.raises(ProtocolError, match=rf"step (28|30|32): environment 1: {message}"):
+        learner.learn(10)
+    broken.at = np.inf
+    assert learner.learn(50 - learner.steps).steps == 50
+
+
+@pytest.mark.parametrize("seen", [-1, 3, 1.5])
+def test_an_observation_beyond_a_discrete_space_is_named(seen: Any) -> None:
+    env = TransformObservation(Breach(), lambda _: seen, spaces.Discrete(3))
+    with pytest.raises(ProtocolError, match=f"{seen} is not of Discrete"):
+        DQN(env, **TINY).learn(40)
 
 
 @pytest.mark.parametrize("reward", [1e39, -1e300])

@@ -23,9 +23,11 @@ from recurl.env.protocol import (
     NOT_OBSERVATIONS,
     SILENT,
     Counterfactual,
+    allowed_actions,
     announced_exits,
     exit_taken,
     finite_observation,
+    fits,
     known_event,
     most_counterfactuals,
     not_announced,
@@ -41,7 +43,7 @@ from recurl.learn.deep.engine import (
     check_actions,
     check_finite,
 )
-from recurl.learn.deep.lanes import Look, Moment, lanes_of, single_reward
+from recurl.learn.deep.lanes import Look, Moment, in_lane, lanes_of, single_reward
 from recurl.learn.deep.loop import (
     DeepAgent,
     Kept,
@@ -355,7 +357,10 @@ class DeepEnvEngine(DeepEngine):
         self._seen.here[:], self._seen.values[:] = old.next, self._values
         self._seen.action[:] = self._actions
         for i, moment in enumerate(self.lanes.step(self._actions + self._first_number)):
-            self._note(i, moment)
+            if self.lanes.count == 1:
+                self._note(i, moment)
+            else:
+                in_lane(i, self._note, i, moment)
         for lane in np.flatnonzero(self._seen.real)[self._room :]:
             self._seen.real[lane] = False
         self.agent, told = take_in(self.program, self.agent, sheets, others)
@@ -376,7 +381,7 @@ class DeepEnvEngine(DeepEngine):
         if moment.real:
             s.reward[lane] = moment.reward
             s.there[lane] = row = self._row(moment.observation)
-            s.mask[lane] = self._mask(row, moment.info)
+            s.mask[lane] = self._mask(row, moment.info, over=moment.terminated)
             if self._others is not None:
                 self._note_counterfactuals(lane, moment.info.get("counterfactuals", ()))
             self._note_move(lane, moment)
@@ -388,8 +393,6 @@ class DeepEnvEngine(DeepEngine):
         else:
             s.next[lane], s.next_mask[lane] = s.there[lane], s.mask[lane]
         s.ends[lane] = moment.terminated or moment.truncated or moment.fresh is not None
-        if not np.count_nonzero(s.next_mask[lane]):
-            s.next_mask[lane] = True  # an episode that is over: whatever is chosen is not used
 
     def _note_move(self, lane: int, moment: Moment) -> None:
         s, stack = self._seen, self._stacks[lane]
@@ -448,12 +451,13 @@ class DeepEnvEngine(DeepEngine):
 
     def _row(self, observation: Any) -> np.ndarray:
         """An observation as the network sees it."""
+        space = self.observation_space
         try:
-            row = self._encode(observation)
+            row, good = self._encode(observation), fits(observation, space)
         except NOT_OBSERVATIONS:
-            raise not_in_space(observation, self.observation_space) from None
-        if len(row) != self.shape.features:
-            raise not_in_space(observation, self.observation_space)
+            good = False
+        if not good:
+            raise not_in_space(observation, space)
         finite_observation(row)
         return row
 
@@ -469,15 +473,24 @@ class DeepEnvEngine(DeepEngine):
             mask[k] = self._masks.get(row.tobytes(), True)
         return ports, mask
 
-    def _mask(self, row: np.ndarray, info: dict[str, Any]) -> np.ndarray:
-        """Actions that exist; those of a state with fewer than all are remembered."""
-        given = info.get("action_mask")
-        if given is None:
-            return np.ones(self.shape.actions, bool)
-        mask = np.asarray(given, bool)
-        if 0 < np.count_nonzero(mask) < len(mask):
+    def _mask(self, row: np.ndarray, info: dict[str, Any], *, over: bool = False) -> np.ndarray:
+        """Actions that exist; those of a state with fewer than all are remembered.
+
+        Args:
+            row: What shows the state.
+            info: Its ``info``.
+            over: Whether the run has ended: then no action need exist.
+        """
+        mask = self._marks(None if over else info.get("action_mask"))
+        if not mask.all():
             self._masks[row.tobytes()] = mask
         return mask
+
+    def _marks(self, mask: Any) -> np.ndarray:
+        """Whether each action exists."""
+        marks = np.zeros(self.shape.actions, bool)
+        marks[allowed_actions(mask, len(marks))] = True
+        return marks
 
     def _look(self, lane: int, look: Look) -> None:
         """Begin an episode in a lane."""
@@ -523,9 +536,8 @@ class DeepEnvEngine(DeepEngine):
 
     def greedy(self, context: Vector, observation: Any, mask: np.ndarray | None) -> int:
         """Action of greatest value."""
-        row = self._encode(observation)
-        values = np.asarray(context, np.float32)
-        legal = np.ones(self.shape.actions, bool) if mask is None else np.asarray(mask, bool)
+        row, values = self._row(observation), np.asarray(context, np.float32)
+        legal = self._marks(mask)
         found = policy_action(self.program, self.agent.learned, row, values, legal)
         return int(found) + self._first_number
 
@@ -533,7 +545,7 @@ class DeepEnvEngine(DeepEngine):
         self, contexts: Sequence[Vector], observations: Sequence[Any], masks: Sequence[Any]
     ) -> list[int]:
         """Actions of greatest value in several states."""
-        rows = np.stack([self._encode(observation) for observation in observations])
+        rows = np.stack([self._row(observation) for observation in observations])
         values = np.asarray(contexts, np.float32).reshape(len(rows), self.shape.exits)
         legal = np.ones((len(rows), self.shape.actions), bool)
         for i, mask in enumerate(masks):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from recurl.env.protocol import finite_reward
+from recurl.env.protocol import finite_reward, reset_result, step_result
 from recurl.errors import ProtocolError
 
 Look = tuple[Any, dict[str, Any]]
@@ -56,6 +57,21 @@ def single_reward(reward: Any) -> float:
     return value
 
 
+Result = TypeVar("Result")
+
+
+def in_lane(lane: int, work: Callable[..., Result], *given: Any) -> Result:
+    """Do something for one of several lanes.
+
+    Raises:
+        ProtocolError: As the work raised it, with the number of the environment.
+    """
+    try:
+        return work(*given)
+    except ProtocolError as error:
+        raise ProtocolError(f"environment {lane}: {error}") from None
+
+
 class Lanes(Protocol):
     """Environments side by side."""
 
@@ -91,11 +107,12 @@ class OneLane:
     def reset(self, seed: int | None) -> list[Look]:
         """Begin an episode."""
         self._length = 0
-        return [self.env.reset(seed=seed)]
+        return [reset_result(self.env.reset(seed=seed))]
 
     def step(self, actions: np.ndarray) -> list[Moment]:
         """Take a step; after the last of an episode the next one begins."""
-        observation, reward, terminated, truncated, info = self.env.step(int(actions[0]))
+        found = step_result(self.env.step(int(actions[0])))
+        observation, reward, terminated, truncated, info = found
         self._length += 1
         truncated = not terminated and (truncated or self._length == self._limit)
         fresh = self.reset(None)[0] if terminated or truncated else None
@@ -124,7 +141,7 @@ class ManyLanes:
         """Take a step in every lane."""
         observations, rewards, terminated, truncated, info = self.env.step(actions)
         before, self._ended = self._ended, terminated | truncated
-        gains = [single_reward(reward) for reward in rewards]
+        gains = [in_lane(i, single_reward, reward) for i, reward in enumerate(rewards)]
         return [
             self._moment(seen, _of_lane(info, i), gains[i], terminated[i], truncated[i],
                          waits=bool(before[i]))

@@ -12,8 +12,13 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from recurl.env.protocol import NOT_OBSERVATIONS, finite_observation, not_in_space
-from recurl.errors import ProtocolError
+from recurl.env.protocol import (
+    NOT_OBSERVATIONS,
+    allowed_actions,
+    changed_mask,
+    check_form,
+    not_in_space,
+)
 from recurl.learn.numbering import key_function
 
 STEP, CALL, EXIT, LEAVE, END = range(5)
@@ -82,19 +87,18 @@ class OutcomeCounts:
 
     def state(self, observation: Any) -> int:
         """Number of an observation, new if it was never met."""
-        try:
-            key = self.key(observation)
-        except NOT_OBSERVATIONS:
-            raise not_in_space(observation, self._observations) from None
-        number = self.states.get(key)
-        if number is None:
-            finite_observation(observation)
-            number = self.add_state(key)
+        number = self.find(observation)
+        if number < 0:
+            check_form(observation, self._observations)
+            number = self.add_state(self.key(observation))
         return number
 
     def find(self, observation: Any) -> int:
         """Number of an observation; -1 if it was never met."""
-        return self.states.get(self.key(observation), -1)
+        try:
+            return self.states.get(self.key(observation), -1)
+        except NOT_OBSERVATIONS:
+            raise not_in_space(observation, self._observations) from None
 
     def add_state(self, key: Hashable) -> int:
         """A new state, by the key of its observation."""
@@ -106,12 +110,14 @@ class OutcomeCounts:
     def visit(self, observation: Any, mask: np.ndarray | None) -> int:
         """Number of the state that a run stands at; its pairs are known from now on."""
         state = self.state(observation)
-        if not self.pairs_of[state]:
-            legal = range(self.width) if mask is None else np.flatnonzero(mask).tolist()
-            if not len(legal):
-                raise ProtocolError("info['action_mask'] leaves no action")
-            for action in legal:
-                self.add_pair(state, self.first_number + action)
+        known = [self.pair_action[pair] for pair in self.pairs_of[state]]
+        if known and mask is None and len(known) == self.width:
+            return state
+        allowed = [self.first_number + action for action in allowed_actions(mask, self.width)]
+        if known and known != allowed:
+            raise changed_mask(observation, allowed, known)
+        for action in () if known else allowed:
+            self.add_pair(state, action)
         return state
 
     def add_pair(self, state: int, action: int) -> None:

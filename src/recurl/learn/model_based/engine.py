@@ -21,6 +21,8 @@ from recurl.env.protocol import (
     finite_reward,
     known_event,
     not_announced,
+    reset_result,
+    step_result,
     told_event,
 )
 from recurl.errors import ProtocolError
@@ -165,12 +167,13 @@ class ModelBasedEngine:
         """Act as it seems best, and learn from what happens."""
         part = whole if self.model is None else nullcontext
         if self._state is None:
-            look = self.env.reset(seed=None if self._has_begun else self.settings.seed)
+            seed = None if self._has_begun else self.settings.seed
+            look = reset_result(self.env.reset(seed=seed))
             with part():
                 self._begin(*look)
         with part():
             pair = self._choose()
-        result = self.env.step(self.counts.pair_action[pair])
+        result = step_result(self.env.step(self.counts.pair_action[pair]))
         with part():
             self._learn(pair, *result)
 
