@@ -108,6 +108,8 @@ def test_what_is_not_a_callback_is_refused() -> None:
     learner = recurl.QLearning(recurl.zoo.cloud())
     with pytest.raises(TypeError, match=r"callback takes a function.*not 3"):
         learner.learn(10, 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"callback takes a function.*not <class '.*StopAtReward'>"):
+        learner.learn(10, StopAtReward)
     with pytest.raises(ValueError, match="at least one step"):
         SaveEvery(0, "run")
 

@@ -60,6 +60,13 @@ def test_another_environment_like_the_first() -> None:
     assert another(vector).unwrapped.model == env.unwrapped.model  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("settings", [{}, {"vectorization_mode": "sync", "max_episode_steps": 7}])
+def test_one_lane_of_a_vector_environment_has_its_limit(settings: dict[str, Any]) -> None:
+    lane = another(gym.make_vec("CartPole-v1", 2, **settings))
+    assert lane.spec is not None
+    assert lane.spec.max_episode_steps == settings.get("max_episode_steps", 500)
+
+
 class Unrecorded(gym.Wrapper[Any, Any, Any, Any]):
     """A wrapper that does not say how it was made."""
 

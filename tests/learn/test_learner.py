@@ -145,6 +145,29 @@ def test_unknown_arguments_of_learn_are_answered_with_those_meant() -> None:
         learner.learn(steps=10)
 
 
+@pytest.mark.parametrize(
+    ("method", "name", "meant"),
+    [("test", "episode", "episodes"), ("predict", "infos", "info")],
+)
+def test_unknown_arguments_of_methods_are_answered_with_those_meant(
+    method: str, name: str, meant: str
+) -> None:
+    learner: Any = recurl.QLearning(recurl.zoo.cloud())
+    with pytest.raises(UnknownSettingError, match=rf"'{name}': did you mean {meant}\?"):
+        getattr(learner, method)(**{name: 1})
+
+
+@pytest.mark.parametrize("steps", [-5, "5", float("nan"), float("inf")])
+def test_steps_are_a_number_of_steps(steps: Any) -> None:
+    with pytest.raises(ValueError, match="total_timesteps must be a number of steps, at least 0"):
+        recurl.QLearning(recurl.zoo.cloud()).learn(steps)
+
+
+def test_an_id_is_not_taken_for_a_model_of_the_zoo() -> None:
+    with pytest.raises(TypeError, match=r"not 'Nonsense-v0': (?!.*zoo)"):
+        recurl.QLearning("Nonsense-v0")
+
+
 def test_a_loaded_run_keeps_its_budget(tmp_path: Path) -> None:
     model, fading = recurl.zoo.cloud(), recurl.schedules.linear(1, 0.1, fraction=0.5)
     whole, parts = (

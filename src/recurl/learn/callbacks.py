@@ -154,7 +154,7 @@ def as_list(given: Callbacks | None) -> list[Callback]:
         return [given]
     if isinstance(given, (list, tuple)):
         return [one for member in given for one in as_list(member)]
-    if not callable(given):
+    if isinstance(given, type) or not callable(given):
         raise TypeError(
             "callback takes a function of the learner, a recurl.callbacks.Callback, or a list of "
             f"them, not {given!r}"

@@ -56,7 +56,8 @@ def another(env: Any) -> gym.Env[Any, Any]:
         return _copied(env)
     spec = copy.copy(env.spec)
     spec.kwargs = {key: x for key, x in spec.kwargs.items() if key not in _VECTOR_ONLY}
-    return gym.make(spec)
+    # An argument of gymnasium.make, which make_vec counts among those of the environment.
+    return gym.make(spec, max_episode_steps=spec.kwargs.pop("max_episode_steps", None))
 
 
 def _copied(env: Any) -> gym.Env[Any, Any]:

@@ -76,9 +76,10 @@ def _env_with_id(name: str, caller: str) -> gym.Env[Any, Any]:
     try:
         return gym.make(name)
     except gym.error.Error as error:
+        zoo = f" A model of the zoo is made by recurl.zoo.make({name!r})."
         raise TypeError(
-            f"{caller} takes a model, a Gymnasium environment or its id, not {name!r}: {error} "
-            f"A model of the zoo is made by recurl.zoo.make({name!r})."
+            f"{caller} takes a model, a Gymnasium environment or its id, not {name!r}: {error}"
+            + (zoo if name.isidentifier() else "")
         ) from None
 
 
@@ -207,6 +208,9 @@ class Learner(ABC):
                 checkpoint.
             LimitError: Memory is full, or values are not finite; likewise.
         """
+        if isinstance(total_timesteps, str) or not 0 <= total_timesteps < math.inf:
+            what = "total_timesteps must be a number of steps, at least 0"
+            raise ValueError(f"{what}, not {total_timesteps!r}")
         end, run = self.steps + int(total_timesteps), _Run(self, callback, checkpoint)
         if budget is not None or end > self.steps:
             self.set_budget(end if budget is None else budget)
@@ -277,6 +281,7 @@ class Learner(ABC):
         """Take steps, and not more than a number of them."""
         self.engine.advance(steps)
 
+    @with_known_names
     def test(self, episodes: int | None = None) -> Score:
         """Run episodes of the greedy policy; nothing is learned, no training randomness is used."""
         s, engine = self.settings, self.engine
@@ -294,6 +299,7 @@ class Learner(ABC):
             contexts=engine.n_contexts,
         )
 
+    @with_known_names
     def predict(
         self,
         observation: Any,

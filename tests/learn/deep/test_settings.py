@@ -36,6 +36,7 @@ def test_the_plan_leaves_out_the_seed() -> None:
     ("given", "message"),
     [
         ({"batch": 0}, "batch must be a whole number, at least 1, not 0"),
+        ({"seed": 2**32}, r"seed must be below 2\*\*32 for a network, not 4294967296"),
         ({"averaging": 1.0}, r"averaging must be in \[0, 1\)"),
         ({"hidden": (3, 0)}, "hidden must be positive sizes"),
         ({"value_scale": -1.0}, "value_scale must be positive and finite"),

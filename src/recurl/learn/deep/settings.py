@@ -125,6 +125,7 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         demand_whole(self, 1, "evaluate_episodes", "evaluate_limit", "episode_limit", "max_exits")
         demand_whole(self, 1, "n_step", "copies", "epochs", "exploration_repeat")
         demand_whole(self, 0, "warm_up", "refresh", "seed", "evaluate_every")
+        demand(self.seed < 2**32, "seed", "below 2**32 for a network", self.seed)
         demand_whole(self, 0, "rollout", "target_every", "relabel")
         demand(self.copies == 1 or self.rollout > 0, "copies", "1 without rollout", self.copies)
         demand(not (self.refresh and self.rollout), "refresh", "0 with rollout", self.refresh)
