@@ -13,6 +13,12 @@ from recurl.zoo import cloud, gambler
 from .conftest import Run, RunJson
 
 
+def test_returns_may_be_discounted(run_json: RunJson) -> None:
+    expected = simulate(cloud(), episodes=300, gamma=0.9)
+    data = run_json("simulate", "cloud", "--episodes", "300", "--discount", "0.9")
+    assert (data["return"]["mean"], data["discount"]) == (expected.mean, 0.9)
+
+
 def test_the_numbers_are_those_of_the_library(run: Run, run_json: RunJson) -> None:
     expected = simulate(cloud(), episodes=300, seed=7)
     data = run_json("simulate", "cloud", "--episodes", "300", "--seed", "7")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.numbers import Seed, count
+from recurl.cli.numbers import Seed, count, real
 from recurl.cli.output import AsJson, UsageError, counted, facts, print_json, sampled, show
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ EXAMPLES = """\
   recurl simulate cloud --episodes 100000 --seed 7
   recurl simulate gambler p=0.6 --step-limit 1000
   recurl simulate cloud --policy best.json --trace 1
+  recurl simulate cloud --discount 0.9
 """
 
 UNIFORM = "uniform"
@@ -45,6 +46,7 @@ def simulate(
     episodes: Annotated[int, count("How many episodes to run.", most=10**9)] = 10_000,
     seed: Seed = 0,
     step_limit: Annotated[int, count("Steps after which an episode is cut.")] = 1_000_000,
+    discount: Annotated[float, real("Discount of each step.", above=0, most=1)] = 1.0,
     trace: Annotated[int, count("Episodes to show step by step.", least=0, most=10**6)] = 0,
     json: AsJson = False,
 ) -> None:
@@ -65,10 +67,13 @@ def simulate(
             episodes,
             seed=seed,
             step_limit=step_limit,
+            gamma=discount,
             traces=trace,
             callback=progress.update,
         )
-    settings = {"episodes": episodes, "seed": seed, "step_limit": step_limit}
+    settings: dict[str, Any] = {"episodes": episodes, "seed": seed, "step_limit": step_limit}
+    if discount < 1:
+        settings["discount"] = discount
     if json:
         print_json({"model": found.name, "policy": policy, **settings, **_data(result)})
     else:

@@ -223,7 +223,7 @@ def exact_value(policy: Policy, gamma: float = 1.0) -> Exact:
     """
     from recurl.solving.evaluate import evaluate
 
-    found = evaluate(policy, gamma=gamma if gamma < 1 else None)
+    found = evaluate(policy, gamma=gamma)
     return Exact(finite(found.value), finite(found.lower), finite(found.upper), note=found.reason)
 
 

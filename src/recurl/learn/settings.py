@@ -162,7 +162,7 @@ def with_known_names(method: Callable[P, Result]) -> Callable[P, Result]:
 
     @functools.wraps(method)
     def wrapped(*given: P.args, **named: P.kwargs) -> Result:
-        what = f"{type(given[0]).__name__}.{method.__name__}"
+        what = f"{type(given[0]).__name__}.{method.__name__}".removesuffix(".__init__")
         refuse_unknown(what, [name for name in named if name not in known], known)
         return method(*given, **named)
 

@@ -33,7 +33,7 @@ def solve(
     objective: str = "max",
     of: str = "reward",
     at_least: float | None = None,
-    gamma: float | str | None = None,
+    gamma: float | str | None = 1,
     callback: Callback | None = None,
     progress: bool = False,
 ) -> Solution:
@@ -53,9 +53,9 @@ def solve(
             of the start component. ``"reward given end"`` is the reward of the runs that end, for
             models with nothing to decide or in which every policy ends.
         at_least: Stop as soon as the interval tells whether the optimum reaches this threshold.
-        gamma: Discount of each step, in (0, 1): solves ``discount_steps(model, gamma)``, which is
-            the model of the solution and of its certificate. The policy is one for the model
-            given. Discounted totals are always finite.
+        gamma: Discount of each step, in (0, 1]; below 1, solves ``discount_steps(model, gamma)``,
+            which is the model of the solution and of its certificate. The policy is one for the
+            model given. Discounted totals are always finite.
         callback: Called as ``callback(lower, upper, work)`` with every new interval.
         progress: Show a line with the rounds and the interval so far.
 
@@ -78,11 +78,11 @@ def solve(
         raise ValueError(f"epsilon is the width of an interval and must be positive, not {epsilon}")
     if at_least is not None and math.isnan(at_least):
         raise ValueError("at_least must be a number, not nan")
-    undiscounted = model
-    if gamma is not None:
+    undiscounted, rate = model, None if gamma in (1, "1") else gamma
+    if rate is not None:
         from recurl.solving.discounted import discounted_model, undiscounted_policy
 
-        model = discounted_model(model, gamma, of)
+        model = discounted_model(model, rate, of)
     question = asked = question_of(model, of, objective)
     kernel = _answering(_solver(model, method))
     if asked.rewards == "given end":
@@ -96,7 +96,7 @@ def solve(
     with _shown(model, callback) if progress else nullcontext(callback) as told:
         history = History(told)
         found = solve_scaled(kernel, model, question, epsilon, at_least=at_least, callback=history)
-    if gamma is not None and found.policy is not None:
+    if rate is not None and found.policy is not None:
         found = replace(found, policy=undiscounted_policy(found.policy, undiscounted))
     seconds = history.seconds
     intervals = (*history.intervals, (seconds, found.lower, found.upper))

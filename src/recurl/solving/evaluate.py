@@ -123,7 +123,7 @@ def evaluate(
     policy: Policy | Solution,
     *,
     exit_values: Sequence[float] | None = None,
-    gamma: float | str | None = None,
+    gamma: float | str | None = 1,
 ) -> Evaluation:
     """The expected total reward of a policy of any kind, and how its runs end.
 
@@ -134,7 +134,7 @@ def evaluate(
     Args:
         policy: A stackless policy, or one by context or by pieces; of a solution, its policy.
         exit_values: What each exit of the start component is worth at the end; 0 if not given.
-        gamma: Discount of each step, in (0, 1): evaluates the policy in
+        gamma: Discount of each step, in (0, 1]; below 1, evaluates the policy in
             ``discount_steps(model, gamma)``, which is the model of the evaluation. A worth of exits
             is discounted too, and stopped runs leave by one more exit, worth 0. Steps and exits are
             those of that model.
@@ -148,7 +148,7 @@ def evaluate(
     """
     policy = _policy_of(policy)
     names, worth = _exits(policy, exit_values)
-    if gamma is not None:
+    if gamma is not None and gamma not in (1, "1"):
         from recurl.solving.discounted import discounted_policy
 
         policy = discounted_policy(policy, gamma)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import recurl
-from recurl.errors import ModelError, UnknownNameError
+from recurl.errors import ModelError, UnknownNameError, UnknownSettingError
 from recurl.learn.pac.drift import Drift
 from recurl.learn.pac.learner import PACLearner
 
@@ -31,6 +31,11 @@ def test_senseless_settings_are_refused(wrong: dict[str, Any]) -> None:
 def test_unknown_names_are_offered_close_ones(wrong: dict[str, Any]) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean"):
         PACLearner(**wrong)
+
+
+def test_unknown_settings_are_answered_with_the_one_meant() -> None:
+    with pytest.raises(UnknownSettingError, match=r"PACLearner has no .*'gamma'.* mean discount"):
+        PACLearner(gamma=0.9)  # type: ignore[call-arg]
 
 
 def test_a_plan_for_several_exits_needs_a_discount_or_assumptions() -> None:

@@ -14,6 +14,7 @@ from recurl.learn.pac.confidence import ALL_TIMES, FAMILIES
 from recurl.learn.pac.environment_draws import draw_outcomes
 from recurl.learn.pac.loop import PACTask, learn_adaptively, learn_planned, planned_total
 from recurl.learn.pac.model_access import draw_counts
+from recurl.learn.settings import with_known_names
 from recurl.model.rmdp import RMDP
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class PACLearner:
         ('reliable', True)
     """
 
+    @with_known_names
     def __init__(
         self,
         epsilon: float = 0.1,
