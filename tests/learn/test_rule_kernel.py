@@ -30,8 +30,8 @@ def _normalise(h: np.ndarray, kind: int) -> float:
 
 
 @compiled
-def _learn_from(h: np.ndarray, box: int, landing: int, reward: float) -> int:
-    return rule.learn_from(h, 0, 0, box, landing, reward, 7, True)
+def _learn_from(h: np.ndarray, box: int, landing: int, reward: float, taken: bool = True) -> int:
+    return rule.learn_from(h, 0, 0, box, landing, reward, 7, taken)
 
 
 def store(**settings: Any) -> ContextStore:
@@ -96,6 +96,24 @@ def test_replay_repeats_steps_of_the_log_with_values_of_today() -> None:
     _learn_from(one.header, rule.STEPPED, 2, 0.0)
     assert one.arrays["place"][k.LOGGED] == 1
     assert (one.visits[0], one.q[0]) == (4, 8 * (1 - 0.5**4))
+
+
+def test_an_empty_log_repeats_nothing() -> None:
+    one = store(replay=3)
+    one.arrays["q"][8] = 3.0
+    _learn_from(one.header, 0, 1, 1.0, False)  # a call into a context that was never met
+    assert one.arrays["place"][k.LOGGED] == 0
+    assert not one.visits.any()
+
+
+def test_steps_of_the_log_are_repeated_beside_one_that_teaches_nothing() -> None:
+    one = store(replay=3)
+    one.arrays["q"][8] = 3.0
+    _learn_from(one.header, rule.LEFT, 0, 1.0)
+    before = one.arrays["random"].copy()
+    _learn_from(one.header, 0, 1, 1.0, False)
+    assert one.visits.tolist() == [4 + 3, *[0] * 11]
+    assert (one.arrays["random"] != before).any()
 
 
 def test_schedules_by_their_formulas() -> None:

@@ -173,7 +173,7 @@ def _touch(h: np.ndarray) -> float:
     k.floats(h, k.Q)[1] = 2.5
     k.longs(h, k.VISITS)[2] = 7
     k.vertex_records(h, k.VERTICES)[1].count = 9
-    return float(len(k.floats(h, k.Q)) + k.floats(h, k.NUMBERS)[k.QUANTUM])
+    return float(k.size_of(h, k.Q) + k.floats(h, k.NUMBERS)[k.QUANTUM])
 
 
 @pytest.mark.parametrize("store", [cloud(quantum=0.25), env(quantum=0.25)], ids=["model", "env"])

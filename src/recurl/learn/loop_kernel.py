@@ -58,6 +58,7 @@ from recurl.learn.store_kernel import (
     longs,
     make_row,
     outcome_records,
+    size_of,
     vertex_records,
     words,
 )
@@ -81,7 +82,7 @@ that does not exist, or no call is pending."""
 def _start(h: np.ndarray, random: np.ndarray) -> int:
     """Vertex at which an episode of a model starts."""
     start, below, i = ints(h, START), floats(h, START_BELOW), 0
-    if len(start) > 1:
+    if size_of(h, START) > 1:
         u = next_float(random)
         while u >= below[i]:
             i += 1
@@ -113,7 +114,7 @@ def learn_steps(h: np.ndarray, steps: int) -> int:
     vertex, context, height = place[VERTEX], place[CONTEXT], place[HEIGHT]
     length, step, running, total = place[LENGTH], place[STEPS], place[RUNNING] == 1, sums[TOTAL]
     end, known = step + steps, longs(h, USED)[CONTEXTS]
-    reason = DONE if has_room(h) and height < len(stack) else ROOM
+    reason = DONE if has_room(h) and height < size_of(h, FRAMES) else ROOM
     while step < end and reason == DONE:
         if not running:
             vertex = _start(h, random)
@@ -140,7 +141,7 @@ def learn_steps(h: np.ndarray, steps: int) -> int:
         elif move == CALLS:
             stack[height].context, stack[height].push = context, push
             height += 1
-            reason = ROOM if height == len(stack) else reason
+            reason = ROOM if height == size_of(h, FRAMES) else reason
             box = box if flat else np.int64(outcome.box)
         entered = learn_from(h, home, row + action, box, landing, target, step, True)
         vertex = landing
@@ -213,7 +214,7 @@ def env_step(h: np.ndarray, vertex: int, move: int, which: int, reward: float) -
         The action, counted among those that the vertex has; or why there is none.
     """
     place, stack = longs(h, PLACE), frames(h, FRAMES)
-    if not has_room(h) or place[HEIGHT] + 2 > len(stack):
+    if not has_room(h) or place[HEIGHT] + 2 > size_of(h, FRAMES):
         return FULL
     if move == BEGIN:
         place[CONTEXT] = place[HEIGHT] = 0
@@ -348,7 +349,7 @@ def follow_greedy(
     outcomes, row_start, start = outcome_records(h, OUTCOMES), ints(h, ROW_START), ints(h, START)
     first = component_start[component[0]]
     waiting = np.int64(0)
-    for i in range(len(start)):
+    for i in range(size_of(h, START)):
         waiting = _meet(start[i] - first, np.int64(0), np.int64(start[i]), seen, todo, waiting)
     while waiting > 0:
         waiting -= 1

@@ -24,6 +24,7 @@ import numpy as np
 from recurl.learn.schedules import CONSTANT, EXPONENTIAL, LINEAR
 from recurl.learn.store_kernel import (
     BOXES,
+    DRAWN,
     EXPLORATION,
     GAMMA,
     GRAIN,
@@ -55,6 +56,7 @@ from recurl.learn.store_kernel import (
     make_row,
     nearest,
     row_of,
+    size_of,
     vertex_records,
     words,
 )
@@ -189,6 +191,29 @@ def entered_greedily(h: np.ndarray, context: int, box: int, entry: int) -> int:
 
 
 @inner
+def _log(h: np.ndarray, context: int, pair: int, box: int, landing: int, reward: float) -> None:
+    """Keep a step for replay, in place of the oldest one if the log is full."""
+    place = longs(h, PLACE)
+    entry = logged_steps(h, LOG)[place[LOGGED] % size_of(h, LOG)]
+    entry.reward, entry.pair, entry.context = reward, pair, context
+    entry.landing, entry.box = landing, box
+    place[LOGGED] += 1
+
+
+@inner
+def _draw_logged(h: np.ndarray, count: int) -> bool:
+    """Draw steps from the log; returns whether it holds any.
+
+    All are copied before the first is used: memory delivers many lines at once as fast as one.
+    """
+    log, drawn, logged = logged_steps(h, LOG), logged_steps(h, DRAWN), longs(h, PLACE)[LOGGED]
+    kept = logged if logged < size_of(h, LOG) else size_of(h, LOG)
+    for i in range(count if kept > 0 else 0):
+        drawn[i] = log[next_below(words(h, RANDOM), kept)]
+    return kept > 0
+
+
+@inner
 def learn_from(
     h: np.ndarray,
     context: int,
@@ -217,12 +242,13 @@ def learn_from(
         are not finite.
     """
     numbers, q, visits = floats(h, NUMBERS), floats(h, Q), longs(h, VISITS)
-    log, place = logged_steps(h, LOG), longs(h, PLACE)
-    gamma, replay, entered = numbers[GAMMA], int(numbers[REPLAY]), context
+    drawn, gamma, entered = logged_steps(h, DRAWN), numbers[GAMMA], context
+    replay = int(numbers[REPLAY])
     for repeat in range(replay + 1):
+        if repeat == 1 and not _draw_logged(h, replay):
+            break
         if repeat > 0:
-            kept = place[LOGGED] if place[LOGGED] < len(log) else len(log)
-            old = log[next_below(words(h, RANDOM), kept)]
+            old = drawn[repeat - 1]
             pair, context, box = np.int64(old.pair), np.int64(old.context), np.int64(old.box)
             landing, reward = np.int64(old.landing), old.reward
         goal = reward
@@ -245,10 +271,7 @@ def learn_from(
         visits[pair] += 1
         q[pair] += scheduled(numbers, STEP_SIZE, step, visits[pair]) * (goal - q[pair])
         if repeat == 0 and replay > 0:
-            entry = log[place[LOGGED] % len(log)]
-            entry.reward, entry.pair, entry.context = reward, pair, context
-            entry.landing, entry.box = landing, box
-            place[LOGGED] += 1
+            _log(h, context, pair, box, landing, reward)
     return entered
 
 

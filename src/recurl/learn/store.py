@@ -70,6 +70,7 @@ class ContextStore:
             "sums": np.zeros(k.SUMS_HELD),
             "frames": np.zeros(LEVELS, k.FRAME),
             "log": np.zeros(KEPT_STEPS if settings.replay else 1, k.LOGGED_STEP),
+            "drawn": np.zeros(settings.replay, k.LOGGED_STEP),
             "vector": np.zeros(max(1, int(given["n_exits"].max()))),
             "numbers": _numbers(settings, flat),
             "used": np.zeros(k.USES, np.int64),

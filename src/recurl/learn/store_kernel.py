@@ -55,7 +55,7 @@ FIELDS: dict[str, Any] = {
     "vertices": VERTEX_RECORD, "boxes": BOX_RECORD, "ports": "i4",
     "row_start": "i4", "outcomes": PACKED, "start": "i4", "start_below": "f8",
     "random": "u8", "place": "i8", "sums": "f8", "frames": FRAME, "log": LOGGED_STEP,
-    "vector": "f8", "numbers": "f8", "used": "i8",
+    "drawn": LOGGED_STEP, "vector": "f8", "numbers": "f8", "used": "i8",
 }  # fmt: skip
 """The arrays of a store, and what they hold.
 
@@ -71,6 +71,7 @@ FIELDS: dict[str, Any] = {
 - vertices, boxes, ports: what is learned in; ports lists the vertices behind the exits of boxes
 - row_start, outcomes, start, start_below: how a model goes on; see `recurl.model.outcomes`
 - random, place, sums, frames, log: where the run stands, its pending calls, steps for replay
+- drawn: scratch for the steps that are replayed
 - vector: scratch for exit values
 - numbers: the settings
 - used: how much of the arrays is in use
@@ -79,8 +80,8 @@ FIELDS: dict[str, Any] = {
 (
     Q, VISITS, KIND, VALUE_START, VALUES, SLOTS, OLDER, N_EXITS, ZERO, NEWEST, BLOCK, FIRST_PAIR,
     ROW_VERTEX, ROW_CONTEXT, ROW_BEGIN, ROW_NEXT, LAST_ROW, ROW_SLOTS, VERTICES, BOXES, PORTS,
-    ROW_START, OUTCOMES, START, START_BELOW, RANDOM, PLACE, SUMS, FRAMES, LOG, VECTOR, NUMBERS,
-    USED,
+    ROW_START, OUTCOMES, START, START_BELOW, RANDOM, PLACE, SUMS, FRAMES, LOG, DRAWN, VECTOR,
+    NUMBERS, USED,
 ) = range(len(FIELDS))  # fmt: skip
 """Places of the arrays in a header."""
 
@@ -107,8 +108,20 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 ROW_MULTIPLIER = np.uint64(0x100000001B3)
 
 
+def _header_entry(builder: Any, context: Any, header: Any, of: Any, number: Any) -> Any:
+    """A number of a header, which stays the same while a kernel runs: it is loaded only once."""
+    entries = context.make_array(of)(context, builder, header)
+    entry = builder.load(builder.gep(entries.data, [number]))
+    entry.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return entry
+
+
 def _array_at(item: Any) -> Any:
-    """The compiled function (header, i) -> the i-th array that a header points to."""
+    """The compiled function (header, i) -> the i-th array that a header points to.
+
+    For its own `len` it is empty: no index counts from its end, and looking whether one does costs
+    time at every step. `size_of` has the true one.
+    """
 
     @intrinsic
     def array(_: Any, header: Any, i: Any) -> Any:
@@ -116,21 +129,30 @@ def _array_at(item: Any) -> Any:
         signature = kind(header, i)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            outer = context.make_array(signature.args[0])(context, builder, arguments[0])
             place = builder.mul(arguments[1], arguments[1].type(2))
-            address = builder.load(builder.gep(outer.data, [place]))
-            after = builder.add(place, place.type(1))
-            length = builder.load(builder.gep(outer.data, [after]))
+            address = _header_entry(builder, context, arguments[0], signature.args[0], place)
             made = context.make_array(kind)(context, builder)
             size = context.get_constant(types.intp, context.get_abi_sizeof(made.data.type.pointee))
             data = builder.inttoptr(address, made.data.type)
-            populate_array(made, data, [length], [size], size, None)
+            populate_array(made, data, [size.type(0)], [size], size, None)
             return made._getvalue()
 
         return signature, generate
 
     return array
 
+
+def _size_of(_: Any, header: Any, i: Any) -> Any:
+    """The length of the i-th array that a header points to."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = builder.add(builder.mul(arguments[1], arguments[1].type(2)), arguments[1].type(1))
+        return _header_entry(builder, context, arguments[0], signature.args[0], place)
+
+    return types.int64(header, i), generate
+
+
+size_of: Any = intrinsic(_size_of)
 
 floats, longs, ints, words = map(_array_at, (types.float64, types.int64, types.int32, types.uint64))
 vertex_records, box_records, frames, logged_steps, outcome_records = (
@@ -145,10 +167,10 @@ def has_room(h: np.ndarray) -> bool:
     """Whether there is room for all that a step may add: a context with its rows, and a call."""
     used = longs(h, USED)
     return (
-        used[CONTEXTS] < len(ints(h, KIND))
-        and used[PAIRS] + used[MORE_PAIRS] <= len(floats(h, Q))
-        and used[EXIT_VALUES] + used[MORE_VALUES] <= len(floats(h, VALUES))
-        and used[ROWS] + used[MORE_ROWS] <= len(ints(h, ROW_VERTEX))
+        used[CONTEXTS] < size_of(h, KIND)
+        and used[PAIRS] + used[MORE_PAIRS] <= size_of(h, Q)
+        and used[EXIT_VALUES] + used[MORE_VALUES] <= size_of(h, VALUES)
+        and used[ROWS] + used[MORE_ROWS] <= size_of(h, ROW_VERTEX)
     )
 
 
@@ -157,7 +179,7 @@ def context_slot(h: np.ndarray, kind: int) -> int:
     """Slot that holds the context of the vector, or the empty one where it belongs."""
     count, slots, vector = longs(h, N_EXITS)[kind], ints(h, SLOTS), floats(h, VECTOR)
     kinds, values = ints(h, KIND), floats(h, VALUES)
-    mask = len(slots) - 1
+    mask = size_of(h, SLOTS) - 1
     word = np.uint64(kind + 1) * MULTIPLIER
     bits = words(h, VECTOR)
     for i in range(count):
@@ -192,7 +214,7 @@ def row_slot(h: np.ndarray, context: int, vertex: int) -> int:
     """Slot that holds the hashed row of a vertex in a context, or the empty one for it."""
     slots, row_vertex, row_context = ints(h, ROW_SLOTS), ints(h, ROW_VERTEX), ints(h, ROW_CONTEXT)
     word = (np.uint64(context) * ROW_MULTIPLIER ^ np.uint64(vertex)) * MULTIPLIER
-    mask = len(slots) - 1
+    mask = size_of(h, ROW_SLOTS) - 1
     slot = np.int64(word >> np.uint64(32)) & mask
     while True:
         row = slots[slot]
