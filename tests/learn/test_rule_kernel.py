@@ -100,8 +100,9 @@ def test_replay_repeats_steps_of_the_log_with_values_of_today() -> None:
 
 def test_an_empty_log_repeats_nothing() -> None:
     one = store(replay=3)
-    one.arrays["q"][8] = 3.0
-    _learn_from(one.header, 0, 1, 1.0, False)  # a call into a context that was never met
+    one.arrays["boxes"][1], one.arrays["ports"][2:4] = (2, 2), (2, 3)
+    one.arrays["q"][4] = 3.0
+    _learn_from(one.header, 1, 1, 1.0, False)  # a call into a context that was never met
     assert one.arrays["place"][k.LOGGED] == 0
     assert not one.visits.any()
 
