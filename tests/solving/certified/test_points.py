@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recurl.solving.certified.points import Cloud, Hull, Line, Mesh, Single, arranged, make_points
+from recurl.solving.certified.points import (
+    Cloud,
+    Hull,
+    Line,
+    Mesh,
+    Single,
+    _Programs,
+    arranged,
+    best_mixes,
+    make_points,
+)
 
 from .parts import connected, scattered
 
@@ -179,3 +189,22 @@ def test_mixes_of_a_hull_stay_mixes_where_numbers_are_too_large() -> None:
     assert found.weights.sum(axis=2) == pytest.approx(1.0)
     assert found.share.sum(axis=2) == pytest.approx(1.0)
     assert (found.nodes.max(axis=2) >= 0).all()
+
+
+def test_linear_programs_begin_where_similar_ones_ended() -> None:
+    rng = np.random.default_rng(3)
+    vectors, v = rng.normal(size=(60, 6)), 0.3 * rng.normal(size=(20, 6))
+    u = (vectors**2).sum(axis=1)
+    nearest = np.zeros(20, np.int64)
+    bases = np.full((20, 7), -1)
+    first = best_mixes(vectors, u, v, nearest, bases)
+    assert (bases >= 0).all()
+    again = _Programs(vectors, u, v, nearest, bases)
+    assert len(again.improve(np.arange(20))) == 0
+    for own, other in zip(first, again.mixes(), strict=True):
+        assert own == pytest.approx(other, abs=1e-9)
+    # Where a basis is no longer a mix, from the point given; the bound is the same.
+    moved = v + rng.normal(size=v.shape)
+    fresh = Hull(vectors).bound(u[:, None], moved)
+    hinted = Hull(vectors).bound(u[:, None], moved, bases[:, None])
+    assert hinted.value == pytest.approx(fresh.value, abs=1e-9)

@@ -73,11 +73,15 @@ class Cloud:
         Args:
             u: Values of the entries in each context. ``[X, E]``
             v: Vectors. ``[n, K]``
-            hint: Where earlier vectors were found, a number each; updated.
+            hint: Where earlier vectors were found (see `no_hint`); updated.
         """
         nodes, value = self.nearest(u, v)
         share = self._farthest(nodes, v)
         return Bound(value, nodes[:, :, None], np.ones((*nodes.shape, 1)), share)
+
+    def no_hint(self, n: int, entries: int) -> np.ndarray:
+        """Nothing known yet of where so many vectors are found: -1 for each."""
+        return np.full(n, -1)
 
     def cells(self, v: Floats) -> np.ndarray:
         """A number for each of some vectors, equal for those between the same points."""
@@ -149,16 +153,22 @@ class Hull(Cloud):
         super().__init__(vectors, anchor)
         self.corners = vectors.shape[1] + 1
 
+    def no_hint(self, n: int, entries: int) -> np.ndarray:
+        """See `Cloud.no_hint`; the bases of the linear programs, for every entry."""
+        return np.full((n, entries, self.corners), -1)
+
     def bound(self, u: Floats, v: Floats, hint: np.ndarray | None = None) -> Bound:
         """See `Cloud.bound`."""
         nearest, _ = self.nearest(u, v)
+        bases = self.no_hint(*nearest.shape) if hint is None else hint
         nodes = np.empty((*nearest.shape, self.corners), np.int64)
         weights, share = np.empty(nodes.shape), np.empty((*nearest.shape, v.shape[1]))
         rows = max(1, _CHUNK // max(self.corners**2, len(self)))
         for entry in range(u.shape[1]):
             for i in range(0, len(v), rows):
                 own = slice(i, i + rows)
-                found = best_mixes(self.vectors, u[:, entry], v[own], nearest[own, entry])
+                known = nearest[own, entry], bases[own, entry]
+                found = best_mixes(self.vectors, u[:, entry], v[own], *known)
                 nodes[own, entry], weights[own, entry], share[own, entry] = found
         used = np.maximum(nodes, 0)
         inside = np.einsum("nej,nejk->nek", weights, self.vectors[used])
@@ -168,7 +178,7 @@ class Hull(Cloud):
 
 
 def best_mixes(
-    vectors: Floats, u: Floats, v: Floats, first: np.ndarray
+    vectors: Floats, u: Floats, v: Floats, first: np.ndarray, bases: np.ndarray
 ) -> tuple[np.ndarray, Floats, Floats]:
     """The mixes of points (v_i, u_i) that bound some vectors best, and how the bounds move.
 
@@ -177,13 +187,18 @@ def best_mixes(
         u: Their values.
         v: Vectors to be bounded. ``[n, K]``
         first: A point for each of them.
+        bases: Bases of similar programs to begin with, -1 where there are none; those of the
+            mixes found afterwards. ``[n, K + 1]``
 
     Returns:
         Points, -1 in unused places, and weights: ``[n, K + 1]`` each. Distributions over the exits
         that say how the bounds move with the vectors. ``[n, K]``
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return _mixes(_Programs(vectors, u, v, first))
+        programs = _Programs(vectors, u, v, first, bases)
+        mixes = _mixes(programs)
+    bases[:] = programs.basis
+    return mixes
 
 
 def _mixes(programs: _Programs) -> tuple[np.ndarray, Floats, Floats]:
@@ -211,7 +226,9 @@ class _Programs:
         inverse: Inverse of their columns. ``[n, K + 1, K + 1]``
     """
 
-    def __init__(self, vectors: Floats, u: Floats, v: Floats, first: np.ndarray) -> None:
+    def __init__(
+        self, vectors: Floats, u: Floats, v: Floats, first: np.ndarray, bases: np.ndarray
+    ) -> None:
         (n, exits), self.points = v.shape, len(vectors)
         self.rise = self.points + exits
         self.columns = np.zeros((self.rise + 1, exits + 1))
@@ -222,9 +239,26 @@ class _Programs:
         self.basis = np.tile(np.append(self.points + np.arange(exits), 0), (n, 1))
         self.first, self.exit = first, (v - vectors[first]).argmax(axis=1)
         self.basis[np.arange(n), self.exit], self.basis[:, exits] = self.rise, first
-        self.inverse: Floats = np.linalg.inv(self.columns[self.basis].swapaxes(1, 2))
-        right = np.append(v, np.ones((n, 1)), axis=1)
-        self.values: Floats = (self.inverse @ right[:, :, None])[:, :, 0]
+        self.right = np.append(v, np.ones((n, 1)), axis=1)
+        self.inverse, self.values = self._solved(np.arange(n), self.basis)
+        self._resume(np.flatnonzero(bases[:, 0] >= 0), bases)
+
+    def _solved(self, which: np.ndarray, basis: np.ndarray) -> tuple[Floats, Floats]:
+        """Inverse and values of bases of some programs."""
+        inverse: Floats = np.linalg.inv(self.columns[basis].swapaxes(1, 2))
+        return inverse, (inverse @ self.right[which, :, None])[:, :, 0]
+
+    def _resume(self, which: np.ndarray, bases: np.ndarray) -> None:
+        """Begin some programs with bases that are known, wherever these still are mixes."""
+        try:
+            inverse, values = self._solved(which, bases[which])
+        except np.linalg.LinAlgError:
+            return
+        size = np.abs(values).max(axis=1, keepdims=True, initial=1.0)
+        mixed = ((values >= -1e-12 * size) | (bases[which] == self.rise)).all(axis=1)
+        own = which[mixed]
+        self.basis[own], self.inverse[own] = bases[own], inverse[mixed]
+        self.values[own] = values[mixed]
 
     def prices(self, which: np.ndarray) -> Floats:
         """The dual variables of some programs."""

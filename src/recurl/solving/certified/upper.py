@@ -109,7 +109,8 @@ class Links:
 
 def no_hints(contexts: Contexts) -> list[np.ndarray]:
     """Nothing known yet of where the calls of all components are found."""
-    return [np.full(len(group.calls), -1) for group in contexts.groups]
+    pairs = zip(contexts.points, contexts.groups, strict=True)
+    return [points.no_hint(*group.calls.shape) for points, group in pairs]
 
 
 @dataclass(eq=False)
