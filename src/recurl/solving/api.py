@@ -50,8 +50,8 @@ def solve(
         epsilon: Width of the interval to reach, absolute.
         objective: ``"max"`` or ``"min"``.
         of: ``"reward"``, ``"steps"``, or ``"exit:NAME"`` for the probability to leave by that exit
-            of the start component. ``"reward given end"`` is the reward of the runs that end, for
-            models with nothing to decide or in which every policy ends.
+            of the start component. ``"reward given end"`` is the reward of the runs that end; with
+            choices, and policies that may not end, its interval may be wide.
         at_least: Stop as soon as the interval tells whether the optimum reaches this threshold.
         gamma: Discount of each step, in (0, 1]; below 1, solves ``discount_steps(model, gamma)``,
             which is the model of the solution and of its certificate. The policy is one for the

@@ -64,22 +64,20 @@ def solve_given_end(model: RMDP, question: Question) -> Solution | None:
     """The expected total reward of the runs that end; None if every policy ends.
 
     Where every policy ends it is the expected total. Where policies may differ in the probability
-    to end, it is a quotient of two expectations, which the equations of the optimum do not have.
+    to end, it is a quotient of two expectations: see `best_given_end`.
 
     Raises:
-        NotProperError: There are choices, and some policy may not end; or nothing could be proved.
+        NotProperError: No run ends, or nothing could be proved.
     """
     if not has_choice(model):
         from recurl.solving.no_choice import solve_chain_given_end
 
         return solve_chain_given_end(model, question)
-    if analyse(model).verdict != "proper":
-        raise NotProperError(
-            f"{model.name}: the best reward given that the run ends is known only if every policy "
-            "ends, as it is a quotient that no equations of values describe; "
-            "evaluate(policy).given_end has it for each policy"
-        )
-    return None
+    if analyse(model).verdict == "proper":
+        return None
+    from recurl.solving.ending_runs import best_given_end
+
+    return best_given_end(model, question)
 
 
 def solve_any(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
