@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import recurl
@@ -66,6 +67,19 @@ def test_one_of_many_callbacks_ends_the_run() -> None:
     learner.learn(1000, [StopAtReward(-1e9, tests=3), noted])
     assert learner.steps == 300
     assert noted.events[-1] == ("stop", 300)
+
+
+@pytest.mark.parametrize("answer", [False, np.False_])
+def test_false_of_any_kind_ends_the_run(answer: Any) -> None:
+    learner = recurl.QLearning(recurl.zoo.cloud(), evaluate_every=100, episode_limit=100)
+    assert learner.learn(300, lambda _: answer).steps == 100
+
+
+@pytest.mark.parametrize("callback", [StopAtReward(-1), KeepBest("run")])
+def test_callbacks_that_need_tests_refuse_a_run_without(callback: Callback) -> None:
+    learner = recurl.QLearning(recurl.zoo.cloud(), evaluate_every=0)
+    with pytest.raises(ValueError, match="needs tests, and there are none: set evaluate_every"):
+        learner.learn(10, callback)
 
 
 def test_a_run_stops_at_a_reward_only_if_tests_in_a_row_reach_it() -> None:

@@ -81,6 +81,11 @@ class StopAtReward(Callback):
     def __init__(self, reward: float, *, tests: int = 1) -> None:
         self.reward, self.tests, self._in_a_row = reward, tests, 0
 
+    def on_start(self, learner: Learner) -> bool | None:
+        """Refuse a run that is never tested."""
+        _demand_tests(self, learner)
+        return None
+
     def on_test(self, learner: Learner, score: Score) -> bool | None:
         """End the run if the reward is reached."""
         self._in_a_row = self._in_a_row + 1 if score.mean >= self.reward else 0
@@ -101,6 +106,11 @@ class KeepBest(Callback):
         self.score: Score | None = None
         """The best test so far."""
 
+    def on_start(self, learner: Learner) -> bool | None:
+        """Refuse a run that is never tested."""
+        _demand_tests(self, learner)
+        return None
+
     def on_test(self, learner: Learner, score: Score) -> bool | None:
         """Save the learner if the test is the best so far."""
         if learner.best is not None:
@@ -108,6 +118,12 @@ class KeepBest(Callback):
             if self.score is score:
                 learner.save(self.path)
         return None
+
+
+def _demand_tests(callback: Callback, learner: Learner) -> None:
+    if not learner.settings.evaluate_every:
+        name = type(callback).__name__
+        raise ValueError(f"{name} needs tests, and there are none: set evaluate_every")
 
 
 class SaveEvery(Callback):

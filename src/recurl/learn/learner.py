@@ -492,4 +492,4 @@ class _Run:
 
     def _tell(self, answers: Iterable[bool | None]) -> None:
         for answer in answers:
-            self.ended |= answer is False
+            self.ended |= isinstance(answer, bool | np.bool_) and not answer
