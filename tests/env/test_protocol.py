@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector import SyncVectorEnv
 
 import recurl
 from recurl.env.protocol import finite_observation
@@ -86,6 +87,12 @@ def test_what_keeps_the_protocol_passes() -> None:
 def test_what_breaks_it_is_told_with_its_step(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
         recurl.check_recursive_env(Scripted(**changes))
+
+
+@pytest.mark.parametrize("env", ["recurl/Cloud-v0", Scripted, SyncVectorEnv([Scripted])])
+def test_one_environment_is_checked(env: Any) -> None:
+    with pytest.raises(TypeError, match="takes one Gymnasium environment, not"):
+        recurl.check_recursive_env(env)
 
 
 def test_steps_and_resets_have_their_parts() -> None:

@@ -352,11 +352,14 @@ def check_recursive_env(env: gym.Env[Any, Any], steps: int = 1000, seed: int = 0
 
     Raises:
         ProtocolError: Something does not keep it; the message says at which step and what.
+        TypeError: This is not an environment, or it is a vector environment.
 
     Example:
         >>> import recurl
         >>> check_recursive_env(recurl.ModelEnv(recurl.zoo.cloud()))
     """
+    if isinstance(env, gym.vector.VectorEnv) or not isinstance(env, gym.Env):
+        raise TypeError(f"check_recursive_env takes one Gymnasium environment, not {env!r}")
     check = _Check(env, seed)
     for number in range(_LONGEST * steps):
         if number >= steps and not check.waits:
