@@ -21,7 +21,7 @@ SMALL = {"preset": "gather", "hidden": (16,), "copies": 8, "rollout": 8, "warm_u
 def codes(share: list[float], attained: list[float]) -> GatherCodes:
     """A state with one action that pays 1."""
     p = jnp.array([[share]])
-    return GatherCodes(jnp.ones((1, 1)), jnp.log(p), p, jnp.array([[attained]]))
+    return GatherCodes(jnp.ones((1, 1)), p, jnp.array([[attained]]))
 
 
 def test_an_action_is_worth_its_gain_and_what_follows() -> None:
@@ -66,6 +66,18 @@ def test_all_exits_are_alike_at_first_nearly() -> None:
     found = encode(PLAN, params, jax.random.normal(jax.random.key(1), (5, 3)))
     assert float(found.share.max()) < 0.5
     assert float(found.attained.max()) < 0.2
+
+
+def test_codes_of_one_action_are_among_those_of_all() -> None:
+    params = new_gather(PLAN, SHAPE, jax.random.key(0))
+    seen, actions = jax.random.normal(jax.random.key(1), (5, 3)), jnp.array([0, 1, 1, 0, 1])
+    every, own = encode(PLAN, params, seen), encode(PLAN, params, seen, actions)
+    for all_of_them, chosen in zip(every, own, strict=True):
+        np.testing.assert_allclose(chosen[:, 0], all_of_them[jnp.arange(5), actions], rtol=1e-5)
+
+
+def test_impossible_exits_have_a_finite_loss() -> None:
+    assert np.isfinite(gather.leaves(codes([1, 0, 0], [0, 0, 0]))).all()
 
 
 def learner(**others: object) -> recurl.DeepRecursiveQLearning:

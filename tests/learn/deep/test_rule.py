@@ -17,10 +17,12 @@ from recurl.learn.deep.rule import (
     measured,
     new_learned,
     new_sums,
+    one_step_targets,
     predict,
     scheduled,
     summed,
     targets,
+    traced,
     unit,
     update,
 )
@@ -137,6 +139,23 @@ def test_scaled_rewards_give_the_same_predictions_in_their_own_units() -> None:
     assert float(
         update(plan, shape, learned, data, new_sums(1), jnp.int32(0)).loss
     ) == pytest.approx(float(wanted), rel=1e-4)
+
+
+@pytest.mark.parametrize("target_every", [0, 100])
+def test_without_a_target_network_targets_are_by_the_average(target_every: int) -> None:
+    shape = Shape((3,), 2, 4)
+    plan = DeepSettings(hidden=(8,), target_every=target_every, averaging=0.9)
+    first, other = (new_learned(plan, shape, jax.random.key(i)) for i in (0, 1))
+    data = batch(np.random.default_rng(1), shape, 50)._replace(move=jnp.full(50, STEP))
+    there = (data.observations_there, data.values_there)
+    wanted = data.reward + predict(plan, shape, first, first.online, *there).max(axis=1)
+    learned = first._replace(online=other.online)
+    np.testing.assert_allclose(one_step_targets(plan, shape, learned, data), wanted, rtol=1e-5)
+    then = jnp.full(50, -1)
+    if not target_every:
+        np.testing.assert_allclose(traced(plan, shape, learned, data, then), wanted, rtol=1e-5)
+    chooses = first.online if not target_every else other.online
+    assert learned.acting is chooses
 
 
 @pytest.mark.parametrize("double", [False, True])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import recurl
+from recurl.learn.deep import simulator
 from recurl.learn.deep.encoding import vertex_rows
 from recurl.learn.deep.extract import greedy_policy
 from recurl.learn.deep.model_engine import DeepModelEngine
@@ -55,6 +56,22 @@ def test_outcomes_have_the_probabilities_of_the_model(model: recurl.RMDP) -> Non
         same = np.asarray(found.landing == t.landing[i]) & np.asarray(found.move == t.move[i])
         same &= np.asarray(found.box == t.move_box[i])
         assert same.mean() == pytest.approx(t.prob[alike].sum(), abs=2e-4)
+
+
+def test_boxes_whose_return_ports_look_alike_are_of_one_kind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = recurl.zoo.palindrome()
+    arrays, t = world(model), model.tables
+    kind = np.asarray(arrays.alike)
+    # What was pushed is not seen after it is popped, only the letter below.
+    np.testing.assert_array_equal(kind, t.box_owner)
+    np.testing.assert_array_equal(kind[arrays.kinds], np.arange(t.n_components))
+    ports, _ = return_ports(model_sizes(t, flat=False), arrays, jnp.arange(t.n_boxes))
+    seen = np.asarray(arrays.features[ports])
+    np.testing.assert_array_equal(seen, seen[np.asarray(arrays.kinds)[kind]])
+    monkeypatch.setattr(simulator, "_MOST_COMPARED", t.n_boxes - 1)
+    assert world(model).kinds.tolist() == list(range(t.n_boxes))
 
 
 def test_a_run_follows_calls_and_returns() -> None:

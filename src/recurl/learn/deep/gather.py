@@ -57,13 +57,11 @@ class GatherCodes(NamedTuple):
 
     Attributes:
         gain: R. ``[N, actions]``
-        logs: Logarithm of P. ``[N, actions, exits]``
-        share: P.
+        share: P. ``[N, actions, exits]``
         attained: g.
     """
 
     gain: jax.Array
-    logs: jax.Array
     share: jax.Array
     attained: jax.Array
 
@@ -80,17 +78,23 @@ def new_gather(settings: DeepSettings, shape: Shape, key: jax.Array) -> Gather:
     return Gather((*layers, last), keys)
 
 
-def encode(settings: DeepSettings, params: Gather, observations: jax.Array) -> GatherCodes:
-    """R, P and g of states."""
+def encode(
+    settings: DeepSettings,
+    params: Gather,
+    observations: jax.Array,
+    actions: jax.Array | None = None,
+) -> GatherCodes:
+    """R, P and g of states, for all actions or for one action each."""
     x = observations.reshape(len(observations), -1).astype(jnp.float32)
     for layer in params.layers[:-1]:
         x = ACTIVATIONS[settings.activation](affine(x, layer))
     out = affine(x, params.layers[-1]).reshape(len(x), -1, params.keys.shape[1] + 2)
+    if actions is not None:
+        out = jnp.take_along_axis(out, actions[:, None, None], axis=1)
     gain, offset, query = out[..., 0], out[..., 1:2], out[..., 2:]
     logits = query @ params.keys.T
-    logs = jax.nn.log_softmax(logits)
     attained = jax.nn.sigmoid(logits + offset + FIRST_LOGIT)
-    return GatherCodes(gain, logs, jnp.exp(logs), attained)
+    return GatherCodes(gain, jax.nn.softmax(logits), attained)
 
 
 def combine(settings: DeepSettings, codes: GatherCodes, values: jax.Array) -> jax.Array:
@@ -109,8 +113,8 @@ def gather(
 
 
 def leaves(codes: GatherCodes) -> jax.Array:
-    """The logarithm of P."""
-    return codes.logs
+    """The logarithm of P; what is added matters only where P would be 0."""
+    return jnp.log(codes.share + 1e-30)
 
 
 register_network("gather", new_gather, gather, Parts(encode, combine, leaves))

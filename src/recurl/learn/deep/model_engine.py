@@ -313,7 +313,7 @@ def _stretch(
     def encoded(run: LoopRun) -> Codes:
         parts = network_named(program.plan.network).parts
         assert parts is not None
-        return codes_of_ports(program.plan, parts, sizes, arrays, run.agent.learned.online)
+        return codes_of_ports(program.plan, parts, sizes, arrays, run.agent.learned.acting)
 
     def one(state: tuple[LoopRun, Codes | None]) -> tuple[LoopRun, Codes | None]:
         run, codes = state
@@ -330,7 +330,7 @@ def _stretch(
 def _is_encoded(program: LoopProgram, arrays: ModelArrays) -> bool:
     """Whether return ports are encoded once for all steps of a rollout."""
     plan, exits = program.plan, program.shape.exits
-    few = len(arrays.box_return) <= plan.copies * plan.rollout
+    few = len(arrays.kinds) <= plan.copies * plan.rollout
     return few and exits > 0 and network_named(plan.network).parts is not None
 
 

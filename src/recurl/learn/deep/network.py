@@ -63,14 +63,15 @@ class Parts(NamedTuple):
     Where the same states are seen in many exit values, codes are computed once.
 
     Attributes:
-        encode: ``encode(settings, params, observations)`` gives a tree of arrays of shape
-            ``[N, ...]``.
+        encode: ``encode(settings, params, observations, actions)`` gives a tree of arrays of
+            shape ``[N, ...]``. If actions are None they are about all of them, else about one
+            action of each state, as if there were no other.
         combine: ``combine(settings, codes, values)`` gives Q-values of shape ``[N, actions]``.
         leaves: ``leaves(codes)`` gives logarithms of probabilities to leave through each exit, of
             shape ``[N, actions, exits]``; see `DeepSettings.exit_loss`.
     """
 
-    encode: Callable[[DeepSettings, Params, jax.Array], Any]
+    encode: Callable[[DeepSettings, Params, jax.Array, jax.Array | None], Any]
     combine: Callable[[DeepSettings, Any, jax.Array], jax.Array]
     leaves: Callable[[Any], jax.Array]
 

@@ -63,6 +63,15 @@ class LearnedNetworks(NamedTuple):
         """Weights of the greedy policy: the average, or those that are trained."""
         return self.online if self.average is None else self.average
 
+    @property
+    def acting(self) -> Params:
+        """Weights that choose actions and tell exit values.
+
+        Without a target network they give the targets, too. Then they are those of the policy:
+        the greatest of several values that flicker is too great, and with every call more so.
+        """
+        return self.policy if self.target is None else self.online
+
 
 class Sums(NamedTuple):
     """Sums of rewards over parts of episodes.
@@ -277,7 +286,7 @@ def traced(
         then: Row of the step after each; -1 if there is none.
     """
     there = (batch.observations_there, batch.values_there)
-    q = predict(plan, shape, learned, learned.online, *there)
+    q = predict(plan, shape, learned, learned.acting, *there)
     ahead = best(q, batch.mask)
     first = targets(batch.move, batch.reward, ahead, batch.other, batch.discount)
     follows = (then >= 0) & (batch.move != EXITS)
@@ -310,13 +319,17 @@ def descend(
     size = unit(plan, learned)
 
     def loss(params: Params) -> jax.Array:
-        q = predict(plan, shape, learned, params, batch.observations, batch.values)
-        chosen = jnp.take_along_axis(q, batch.action[:, None], axis=1)[:, 0]
-        error = jnp.mean((size * (chosen - goal)) ** 2)
         parts = network_named(plan.network).parts
-        if parts is None or not (plan.exit_loss and shape.exits):
+        if parts is None:
+            q = predict(plan, shape, learned, params, batch.observations, batch.values)
+            chosen = size * jnp.take_along_axis(q, batch.action[:, None], axis=1)[:, 0]
+            return jnp.mean((chosen - size * goal) ** 2)
+        codes = parts.encode(plan, params, batch.observations, batch.action)
+        chosen = parts.combine(plan, codes, plan.value_scale * size * batch.values)[:, 0]
+        error = jnp.mean((chosen - size * goal) ** 2)
+        if not (plan.exit_loss and shape.exits):
             return error
-        return error + plan.exit_loss * _exit_loss(plan, params, parts, batch)
+        return error + plan.exit_loss * _exit_loss(parts, codes, batch)
 
     value, slope = jax.value_and_grad(loss)(learned.online)
     steps, adam = ADAM.update(slope, learned.adam)
@@ -325,18 +338,17 @@ def descend(
     return _after(plan, learned, online, adam, value)
 
 
-def _exit_loss(plan: DeepSettings, params: Params, parts: Parts, batch: Batch) -> jax.Array:
-    """Mean logarithmic loss of the exits that steps left through."""
-    codes = parts.encode(plan, params, batch.observations)
+def _exit_loss(parts: Parts, codes: Any, batch: Batch) -> jax.Array:
+    """Mean logarithmic loss of the exits that steps left through, by codes of their actions."""
     rows = jnp.arange(len(batch.exit))
-    logs = parts.leaves(codes)[rows, batch.action, jnp.maximum(batch.exit, 0)]
+    logs = parts.leaves(codes)[rows, 0, jnp.maximum(batch.exit, 0)]
     return -jnp.where(batch.exit >= 0, logs, 0.0).mean()
 
 
 def _ahead(plan: DeepSettings, shape: Shape, learned: LearnedNetworks, batch: Batch) -> jax.Array:
     """Values of the next states, by the target network if there is one."""
     there = (batch.observations_there, batch.values_there)
-    params = learned.online if learned.target is None else learned.target
+    params = learned.acting if learned.target is None else learned.target
     q = predict(plan, shape, learned, params, *there)
     if not plan.double:
         return best(q, batch.mask)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class ModelArrays(NamedTuple):
-    """A model as arrays of the device; see `Outcomes` and `Tables`."""
+    """A model as arrays of the device; see `Outcomes` and `Tables`.
+
+    ``kinds`` has one box for each way that return ports look, and ``alike`` the way of each box.
+    """
 
     features: jax.Array
     component: jax.Array
@@ -36,6 +39,8 @@ class ModelArrays(NamedTuple):
     box: jax.Array
     box_return: jax.Array
     box_exits: jax.Array
+    alike: jax.Array
+    kinds: jax.Array
     start: jax.Array
     start_below: jax.Array
 
@@ -73,11 +78,16 @@ class SimulatedOutcome(NamedTuple):
     box: jax.Array
 
 
+_MOST_COMPARED = 1_000
+"""Most boxes whose return ports are compared."""
+
+
 def model_arrays(t: Tables, features: Singles) -> ModelArrays:
     """The tables of a model on the device."""
     outcomes = outcomes_of_model(t)
     # A model without boxes still needs something to look up.
     no_box = np.zeros(1, np.int32)
+    alike, kinds = _alike(t, features) if t.n_boxes else (no_box, no_box)
     return ModelArrays(
         jnp.asarray(features),
         jnp.asarray(t.vertex_component),
@@ -91,9 +101,26 @@ def model_arrays(t: Tables, features: Singles) -> ModelArrays:
         jnp.asarray(outcomes.box),
         jnp.asarray(t.box_return if t.n_boxes else no_box),
         jnp.asarray(t.n_exits[t.box_component] if t.n_boxes else no_box),
+        jnp.asarray(alike),
+        jnp.asarray(kinds),
         jnp.asarray(outcomes.start),
         jnp.asarray(outcomes.start_below, jnp.float32),
     )
+
+
+def _alike(t: Tables, features: Singles) -> tuple[np.ndarray, np.ndarray]:
+    """The way that the return ports of each box look, and a box for each way.
+
+    Many boxes are not compared: each is a way of its own.
+    """
+    if t.n_boxes > _MOST_COMPARED:
+        return np.arange(t.n_boxes), np.arange(t.n_boxes)
+    exits, first = np.arange(t.max_exits), t.box_return[:, None]
+    ports = np.where(exits < t.n_exits[t.box_component][:, None], first + exits, first)
+    rows = np.unique(features[ports.reshape(-1)], axis=0, return_inverse=True)[1]
+    seen = rows.reshape(ports.shape)
+    _, kinds, alike = np.unique(seen, axis=0, return_index=True, return_inverse=True)
+    return alike.reshape(-1), kinds
 
 
 def model_sizes(t: Tables, flat: bool) -> ModelSizes:
@@ -131,7 +158,8 @@ class ModelView:
         actions = action_mask(self._sizes, self._arrays, ports)
         mask = actions & there[..., None]
         if self._codes is not None:
-            return Codes(jax.tree.map(lambda x: x[shown[..., 0]], self._codes.tree)), mask
+            kind = self._arrays.alike[shown[..., 0]]
+            return Codes(jax.tree.map(lambda x: x[kind], self._codes.tree)), mask
         return self._arrays.features[ports], mask
 
 
@@ -189,9 +217,9 @@ def return_ports(
 def codes_of_ports(
     plan: DeepSettings, parts: Parts, sizes: ModelSizes, arrays: ModelArrays, params: Params
 ) -> Codes:
-    """Codes of the return ports of all boxes, a row per box."""
-    ports, _ = return_ports(sizes, arrays, jnp.arange(len(arrays.box_return)))
-    codes = parts.encode(plan, params, arrays.features[ports.reshape(-1)])
+    """Codes of the return ports of boxes, a row for each way that they look."""
+    ports, _ = return_ports(sizes, arrays, arrays.kinds)
+    codes = parts.encode(plan, params, arrays.features[ports.reshape(-1)], None)
     return Codes(jax.tree.map(lambda x: x.reshape(*ports.shape, *x.shape[1:]), codes))
 
 
