@@ -244,11 +244,13 @@ class _Search:
         part, children = self.world.parts[c], self.kept[c][i].children
         entered = np.zeros(len(part.boxes), np.int64)
         for d, boxes in part.boxes_by_callee:
-            worth = self._exits_of(c, i, boxes, d)
-            entered[boxes] = self._same(d, worth)
-            for b, w in zip(boxes.tolist(), worth, strict=True):
+            worth, known = self._exits_of(c, i, boxes, d), len(self.kept[d])
+            entered[boxes], near = self._same(d, worth)
+            for b, w, old in zip(boxes.tolist(), worth, near.tolist(), strict=True):
                 if entered[b] < 0:
-                    entered[b] = self._claim(d, w, children.get(int(part.boxes[b])))
+                    child = children.get(int(part.boxes[b]))
+                    latest = len(self.kept[d]) == known
+                    entered[b] = self._new(d, w, child, old) if latest else self._claim(d, w, child)
         self.entered[c, i] = entered.tolist()
         return list(zip(part.callee.tolist(), self.entered[c, i], strict=True))
 
@@ -257,14 +259,18 @@ class _Search:
         returns = self.world.parts[c].returns[boxes][:, : self.world.parts[d].exits]
         return self.beliefs.extended(self.taken[c][i][returns])
 
-    def _same(self, d: int, worth: Floats) -> Index:
-        """The context that each of some vectors belongs to, or -1."""
+    def _same(self, d: int, worth: Floats) -> tuple[Index, Index]:
+        """The context that each of some vectors belongs to, or -1; and the nearest one, or -1.
+
+        Where there are as many contexts as there may be, a vector belongs to the nearest.
+        """
         if not self.kept[d]:
-            return np.full(len(worth), -1)
+            none = np.full(len(worth), -1)
+            return none, none
         near, span = self._nearest(d, worth)
-        close = span <= self.beliefs.tolerance(worth)
-        found: Index = np.where(close, near, -1)
-        return found
+        if len(self.kept[d]) >= self.planner.most:
+            return near, near
+        return np.where(span <= self.beliefs.tolerance(worth), near, -1), near
 
     def _nearest(self, d: int, worth: Floats) -> tuple[Index, Floats]:
         span = self.beliefs.size(worth[:, None] - self.worth[d][: len(self.kept[d])])
@@ -272,14 +278,12 @@ class _Search:
         return near, span[np.arange(len(near)), near]
 
     def _claim(self, d: int, w: Floats, child: Context | None) -> int:
-        """A context of its own for a vector, or the nearest one if there are too many."""
-        near = -1
-        if self.kept[d]:
-            found, span = self._nearest(d, w[None])
-            near = int(found[0])
-            close = span[0] <= self.beliefs.tolerance(w)
-            if close or len(self.kept[d]) >= self.planner.most:
-                return near
+        """The context that a vector belongs to, new if there is none."""
+        found, near = self._same(d, w[None])
+        return self._new(d, w, child, int(near[0])) if found[0] < 0 else int(found[0])
+
+    def _new(self, d: int, w: Floats, child: Context | None, near: int) -> int:
+        """A context of its own for a vector, like the nearest one, if it is given."""
         if child is None or id(child) in self.used or self.world.component[child.state] != d:
             child = Context(int(self.world.parts[d].states[0]), w.tolist())
         return self._keep(d, child, w, near)
