@@ -40,6 +40,39 @@ def test_the_optimum_of_the_program_is_the_value_of_every_state(model: recurl.RM
         assert x == pytest.approx(float(exact[vertex]), abs=1e-6)
 
 
+@pytest.mark.parametrize("large", [0, 50_000])
+def test_a_shift_balances_remainders_and_sweeps(
+    large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear, "LARGE", large)
+    system = System.of(recurl.zoo.cloud(exits=1), Question())
+    first, last = int(system.block_sizes[0]), system.n_rows
+    it = Iterate.first(system.equations, system.gain, step_bounds(system))
+    it.x[:] = np.arange(last)
+    assert it.right is not None
+    rest = it.sweep(first, last, 2)
+    chain = it.chain(first, last)
+    x, right = it.x[first:last].copy(), it.right[first:last]
+    np.testing.assert_allclose(rest, chain.remainder(x), atol=1e-12)
+    left = it.shift(first, last, rest, it.falls(first, last))
+    factor = rest.sum() / (right - chain.matrix @ right).sum()
+    after = chain.remainder(x + factor * right)
+    assert after.sum() == pytest.approx(0, abs=1e-9)
+    assert left == pytest.approx(np.abs(after).max())
+    np.testing.assert_allclose(it.x[first:last], x + factor * right + after, atol=1e-12)
+
+
+def test_the_first_of_equal_actions_is_taken() -> None:
+    builder = recurl.Builder("equal").component("A", entries="in", exits="out")
+    builder = builder.at("in").action("poor").to("out", 1, reward=1)
+    builder = builder.action("rich").to("out", 1, reward=2)
+    model = builder.action("as rich").to("out", 1, reward=2).build()
+    system = System.of(model, Question())
+    it = Iterate.first(system.equations, system.gain)
+    assert it.improve(0, 1) == (2.0, 1)
+    assert it.choice.tolist() == [1]
+
+
 def test_no_program_has_a_solution_without_an_end() -> None:
     """Calls itself twice with 3/5 and pays 1 a step: no finite vector is large enough."""
     system = System.of(recurl.zoo.gambler(p="3/5"), Question())

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 HUGE = 1e14
 """Values that only a model without finite ones leads to."""
-_SWEEPS, _PATIENCE, _ROUNDS, _STALLED = 4, 10, 400, 5
+_SWEEPS, _PATIENCE, _ROUNDS, _STALLED = 3, 10, 400, 5
 _BETWEEN = 5
 """Sweeps over small blocks between eliminations."""
 _FINEST, _COARSEST = 1e-10, 1e-4
@@ -160,14 +160,16 @@ class Iterate:
         """Add the multiple of ``right`` after which remainders sum to 0; the greatest one left.
 
         That takes care of the error that dies out most slowly where rows mix well. As
-        ``right >= 1 + P right``, or nearly so, the multiple is finite.
+        ``right >= 1 + P right``, or nearly so, the multiple is finite. What remains is added too,
+        which makes a sweep of it.
         """
         assert self.right is not None
         fall = falls[self.choice[first:last] - self.equations.action_start[first]]
         total = float(fall.sum())
         factor = float(rest.sum()) / total if total > 0.0 else 0.0
-        self.x[first:last] += factor * self.right[first:last]
-        return float(np.abs(rest - factor * fall).max())
+        rest = rest - factor * fall
+        self.x[first:last] += factor * self.right[first:last] + rest
+        return float(np.abs(rest).max())
 
     def chain(self, first: int, last: int) -> Chain:
         """The linear equations of rows under the chosen actions; earlier rows keep their values."""
