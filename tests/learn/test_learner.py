@@ -14,6 +14,21 @@ from recurl.errors import LimitError, ProtocolError, UnknownSettingError
 from recurl.learn.learner import Learner
 
 
+class Counter(gym.Env[Any, Any]):
+    """Goes on without an end; counts how often it was reset."""
+
+    observation_space = gym.spaces.Discrete(2)
+    action_space = gym.spaces.Discrete(2)
+    resets = 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        self.resets += 1
+        return 0, {"event": None}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        return 1, 0.0, False, False, {"event": None}
+
+
 def test_all_learners_share_one_face() -> None:
     kinds = (recurl.QLearning, recurl.RecursiveQLearning, recurl.DQN, recurl.DeepRecursiveQLearning)
     for kind in kinds:
@@ -112,6 +127,30 @@ def test_an_environment_may_be_given_by_its_id(kind: Any) -> None:
     assert kind("FrozenLake-v1", evaluation_env="FrozenLake-v1").test(2).length >= 1
     with pytest.raises(TypeError, match="takes a model, a Gymnasium environment or its id"):
         kind("FrozenLake-v1", evaluation_env=3)
+
+
+@pytest.mark.parametrize("kind", [recurl.QLearning, recurl.ModelBasedRecursiveLearning, recurl.DQN])
+def test_learners_that_share_an_environment_begin_episodes(kind: Any) -> None:
+    env = Counter()
+    one, other = kind(env, evaluate_every=0), kind(env, evaluate_every=0, seed=1)
+    one.learn(3)
+    assert env.resets == 1
+    one.learn(1)
+    assert env.resets == 1
+    other.learn(2)
+    one.learn(1)
+    assert env.resets == 3
+
+
+@pytest.mark.parametrize("kind", [recurl.QLearning, recurl.ModelBasedRecursiveLearning, recurl.DQN])
+def test_an_episode_begins_after_tests_in_the_same_environment(kind: Any) -> None:
+    env = Counter()
+    tests = gym.wrappers.TimeLimit(env, 5)
+    learner = kind(env, evaluation_env=tests, evaluate_every=0).learn(3)
+    learner.test(2)
+    assert env.resets == 3
+    learner.learn(3)
+    assert env.resets == 4
 
 
 def test_a_table_takes_one_environment() -> None:

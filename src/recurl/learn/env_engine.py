@@ -34,6 +34,7 @@ from recurl.learn.rule_kernel import greedy_action as kernel_action
 from recurl.learn.rule_kernel import greedy_call as kernel_call
 from recurl.learn.settings import Settings
 from recurl.learn.store import ContextStore, StoreEngine
+from recurl.learn.turns import begins_turn
 from recurl.model.tables import CALLS, EXITS, STEP, Floats
 
 WIDTH = 8
@@ -107,6 +108,8 @@ class EnvEngine(StoreEngine):
             LimitError: Memory is full, or values are not finite; everything learned is kept.
             ProtocolError: The environment does not keep the recursive protocol.
         """
+        if begins_turn(self.env, self):
+            self._pending = None
         try:
             self._advance(steps)
         except BaseException as error:

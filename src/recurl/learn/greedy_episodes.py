@@ -20,6 +20,7 @@ from recurl.env.protocol import (
     step_result,
 )
 from recurl.errors import ProtocolError
+from recurl.learn.turns import begins_turn
 from recurl.model.tables import Floats
 
 _VECTOR_ONLY = {"num_envs", "vectorization_mode", "vector_kwargs"}
@@ -84,6 +85,7 @@ def play(
     gamma: float = 1.0,
 ) -> tuple[Floats, np.ndarray, np.ndarray]:
     """Discounted returns, lengths and cuts of an episode for each seed."""
+    begins_turn(env, env)
     view = None if player.flat else exits_view(env)
     episodes = (_episode(player, env, seed, limit, gamma, view) for seed in seeds)
     returns, lengths, cut = zip(*episodes, strict=True)
@@ -123,6 +125,8 @@ def play_together(
     gamma: float = 1.0,
 ) -> tuple[Floats, np.ndarray, np.ndarray]:
     """The same as `play`, with an episode at a time in each of several environments."""
+    for env in envs:
+        begins_turn(env, env)
     view = None if player.flat else exits_view(envs[0])
     waiting = list(enumerate(seeds))[::-1]
     found = np.zeros((3, len(seeds)))

@@ -6,9 +6,12 @@ import io
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+import gymnasium as gym
+
 from recurl.execution.engine import PieceLink, Stopped
 from recurl.execution.pieces import results_of, run_pieces
 from recurl.interrupts import aside
+from recurl.learn.greedy_episodes import another
 from recurl.learn.learner import Learner
 from recurl.learn.tabular import RecursiveQLearning
 from recurl.model.rmdp import RMDP
@@ -17,7 +20,7 @@ Kind = TypeVar("Kind", bound=Learner)
 
 
 def learn_many(
-    model: RMDP,
+    model: RMDP | gym.Env[Any, Any] | str,
     seeds: int | Iterable[int],
     total_timesteps: float,
     *,
@@ -29,7 +32,8 @@ def learn_many(
     """Learn with many seeds in parallel; each run is what it would be alone, to the bit.
 
     Args:
-        model: The model.
+        model: The model, or an environment or its id. Every run has an environment of its own,
+            made like those for tests.
         seeds: The seeds, or their number: 10 stands for 0 to 9.
         total_timesteps: Steps of each run.
         algorithm: `RecursiveQLearning`, `QLearning`, `DeepRecursiveQLearning` or `DQN`.
@@ -46,8 +50,14 @@ def learn_many(
         >>> [run.settings.seed for run in runs], runs[0].steps
         ([0, 1, 2], 1000)
     """
-    numbers = range(seeds) if isinstance(seeds, int) else seeds
-    learners = [algorithm(model, seed=seed, **settings) for seed in numbers]
+    numbers = list(range(seeds) if isinstance(seeds, int) else seeds)
+    if isinstance(model, gym.vector.VectorEnv):
+        raise TypeError(
+            "learn_many makes an environment for every run: give a single one, or an id"
+        )
+    subjects = [model if isinstance(model, RMDP | str) else another(model) for _ in numbers]
+    pairs = zip(subjects, numbers, strict=True)
+    learners = [algorithm(subject, seed=seed, **settings) for subject, seed in pairs]
     for one in learners:
         one.set_budget(total_timesteps)
     steps = int(total_timesteps)
@@ -60,8 +70,8 @@ def learn_many(
     saved = [(type(one), one.to_bytes()) for one in learners]
     found = run_pieces(_learn_saved, saved, shared=(model, steps), on=on, workers=workers)
     kinds = [type(one) for one in learners]
-    pairs = zip(kinds, results_of(found), strict=True)
-    return [kind.load(io.BytesIO(data), model) for kind, data in pairs]
+    parts = zip(kinds, results_of(found), subjects, strict=True)
+    return [kind.load(io.BytesIO(data), subject) for kind, data, subject in parts]
 
 
 def _learn(steps: int, learner: Learner, link: PieceLink) -> None:
@@ -72,7 +82,7 @@ def _learn(steps: int, learner: Learner, link: PieceLink) -> None:
 
 
 def _learn_saved(
-    shared: tuple[RMDP, int], saved: tuple[type[Learner], bytes], link: PieceLink
+    shared: tuple[Any, int], saved: tuple[type[Learner], bytes], link: PieceLink
 ) -> bytes:
     """The same in another process: from a checkpoint to a checkpoint."""
     (model, steps), (kind, data) = shared, saved

@@ -61,6 +61,7 @@ from recurl.learn.deep.replay import Part, ReplayRecord, cut, width
 from recurl.learn.deep.rule import LearnedNetworks, greedy, health, predict
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.greedy_episodes import another, play_together
+from recurl.learn.turns import begins_turn
 from recurl.model.tables import CALLS, EXITS, STEP
 
 if TYPE_CHECKING:
@@ -289,6 +290,8 @@ class DeepEnvEngine(DeepEngine):
             LimitError: The loss is not finite; what is learned stays as it was before.
             ProtocolError: The environment does not keep the recursive protocol.
         """
+        if begins_turn(self.env, self):
+            self._seen = None
         good = _copied(self.agent)
         end = self.steps + steps
         self._end = math.inf if most is None else self.steps + most

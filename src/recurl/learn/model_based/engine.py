@@ -32,6 +32,7 @@ from recurl.learn.model_based.contexts import Beliefs, Context
 from recurl.learn.model_based.counts import CALL, END, EXIT, LEAVE, STEP, OutcomeCounts
 from recurl.learn.model_based.estimate import estimate
 from recurl.learn.model_based.planner import Planner
+from recurl.learn.turns import begins_turn
 from recurl.model.rmdp import RMDP
 
 if TYPE_CHECKING:
@@ -150,6 +151,8 @@ class ModelBasedEngine:
         Raises:
             ProtocolError: The environment does not keep the recursive protocol.
         """
+        if self.model is None and begins_turn(self.env, self):
+            self._state = None
         try:
             with nullcontext() if self.model is None else whole():
                 for _ in range(steps):
