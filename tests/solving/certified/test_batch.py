@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recurl
-from recurl.solving.certified.batch import _CALL, Batch
+from recurl.solving.certified.batch import _CALL, _SETUP, Batch
 from recurl.solving.certified.problem import SearchProblem
 from recurl.solving.question import Question
 
@@ -80,8 +80,9 @@ def test_settled_values_do_not_change(better: np.ufunc) -> None:
     values = np.full(batch.size + 1, 100.0 if better is np.minimum else -100.0)
     values[batch.exits] = np.random.default_rng(0).normal(size=len(batch.exits))
     effort = batch.settle(values, better, 0.0)
-    assert effort % (batch.size + _CALL) == 0
-    assert effort <= batch.sweeps * (batch.size + _CALL)
+    sweeps, rest = divmod(effort - _SETUP, batch.size + _CALL)
+    assert rest == 0
+    assert 1 <= sweeps <= batch.sweeps
     again = values.copy()
     again[batch.states] = better(batch.earned(values)[1], values[batch.states])
     assert np.array_equal(values, again)

@@ -23,8 +23,8 @@ Index = np.ndarray
 Own = dict[int, Index]
 """Numbers of some contexts of some components."""
 _SWEEPS = 40
-_CALL = 2000
-"""Slots that take about as long as calling the functions of a sweep."""
+_CALL, _SETUP = 500, 4000
+"""Slots that take about as long as calling the functions of a sweep, and all others once."""
 
 
 class Group(NamedTuple):
@@ -195,7 +195,7 @@ class Batch:
             values[self.states] = new
             if sweep + 1 < self.sweeps and float(np.abs(new - old).max(initial=0.0)) <= fine:
                 break
-        return (sweep + 1) * (self.size + _CALL)
+        return (sweep + 1) * (self.size + _CALL) + _SETUP
 
 
 _UNUSED = np.zeros(1)

@@ -23,8 +23,9 @@ _SLOW = 0.85
 _FAR = 100
 """Times the residual allowed beyond which a bound is looked for from above."""
 _TERMS = 30
-_NEWTON = 30
-"""Times the effort of a sweep that a step of Newton's method takes."""
+_NEWTON, _CALLS = 30, 2000
+"""Times the effort of a sweep that a step of Newton's method takes, and slots that take about as
+long as calling its functions."""
 _SAME = 0.02
 """Difference of shares that is not worth computing an inverse again for visits."""
 
@@ -143,7 +144,7 @@ class PointSearch:
         self.found = upper.residual <= _FAR * residual_for(upper.contexts, slack)
         if not self.connected or (self.found and float(self.gaps.sum()) <= promising):
             self._descend(found, upper, visits, slack)
-        self.effort += _NEWTON * upper.contexts.applied * len(upper.values)
+        self.effort += upper.contexts.applied * newton_effort(len(upper.values))
         self.slow = found.gap > _SLOW * before
 
     def _contexts(self) -> Contexts:
@@ -252,6 +253,11 @@ class PointSearch:
             own = self.lower.of_pieces(c, best, points.vectors)
             contexts.view(values, c)[:] = own
         return values
+
+
+def newton_effort(slots: int) -> int:
+    """What a step of Newton's method takes with a number of slots (see `Batch.settle`)."""
+    return _NEWTON * (slots + _CALLS)
 
 
 def _nearest(old: Contexts, new: Contexts) -> list[np.ndarray]:
@@ -372,7 +378,8 @@ def worst_calls(
         return {}
     order = np.argsort(-gaps, kind="stable")
     total = np.cumsum(gaps[order])
-    enough = int(np.searchsorted(total, max(0.99 * total[-1], total[-1] - 0.1 * epsilon)))
+    left = np.clip(0.2 * epsilon, 0.01 * total[-1], 0.1 * total[-1])
+    enough = int(np.searchsorted(total, total[-1] - left))
     order = order[: enough + 1]
     order = order[gaps[order] > 0.0]
     callee = contexts.call_callee[order]

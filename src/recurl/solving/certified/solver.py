@@ -14,7 +14,7 @@ import numpy as np
 from recurl.solving.certified.evidence import certificate_of, interval_of, policy_of, values_of
 from recurl.solving.certified.points import HULL_EXITS, LINE_EXITS, MESH_EXITS
 from recurl.solving.certified.problem import SearchProblem
-from recurl.solving.certified.search import BestBounds, PointSearch, first_bounds
+from recurl.solving.certified.search import BestBounds, PointSearch, first_bounds, newton_effort
 from recurl.solving.certified.trials import Trials
 from recurl.solving.solution import Solution
 
@@ -31,6 +31,8 @@ _PATIENCE = 8
 _HASTY, _PATIENT = (0.67, 3), (0.97, 12)
 """Share of the gap, and bundles of trials: they stop if that many leave more, sooner if there is a
 way on."""
+_DEAR = 8
+"""Steps of Newton's method that a trial may take without leading to half of the gap."""
 _COARSEST, _FINEST = 3e-2, 3e-6
 """Shares of the width asked for below which gaps of calls are ignored, at first and at last."""
 _LITTLE = 0.5
@@ -117,7 +119,7 @@ class _Run:
             upper, _ = search.solve(self.found)
         trials = self._trials(upper, lower)
         if not self.done and exits <= HULL_EXITS:
-            upper, lower = self._follow(trials, *_HASTY)
+            upper, lower = self._follow(trials, *_HASTY, dear=_DEAR)
             if not self.done:
                 connected, seeds = exits <= MESH_EXITS, _leading(upper)
                 search = PointSearch(self.problem, self.epsilon, seeds, lower, connected=connected)
@@ -178,14 +180,17 @@ class _Run:
         span: int,
         finest: float = _COARSEST,
         effort: float = math.inf,
+        dear: float = math.inf,
     ) -> tuple[Upper, Lower]:
         """Bounds by trials as long as they help: until ``span`` leave ``enough`` of the gap.
 
         Then they turn back later, as small gaps of many calls may add up, down to ``finest``. They
-        stop as well when they have taken some ``effort``.
+        stop as well when they have taken some ``effort``, and where those that do not halve the gap
+        take more than ``dear`` steps of Newton's method.
         """
         gaps = [np.inf] * span
         while True:
+            before = trials.effort
             trials.run()
             self.work["trials"] += 1
             self.work["points"] = float(sum(map(len, trials.vectors())))
@@ -196,7 +201,10 @@ class _Run:
             if stalled and trials.tolerance > finest * self.epsilon:
                 trials.go_deeper()
                 gaps, stalled = [np.inf] * span, False
-            stalled |= trials.effort > effort
+            most = dear * newton_effort(sum(values.size for values in trials.values))
+            seen = gaps[-1] > 0.5 * gaps[-2] and math.isfinite(gaps[-1 - span])
+            slow = seen and trials.effort - before > most
+            stalled = stalled or slow or trials.effort > effort
             if stalled or gaps[-1] <= 0.9 * self.epsilon or self._over(low, high):
                 break
         upper, lower = trials.upper(), trials.lower()
