@@ -84,6 +84,8 @@ class OutcomeCounts:
         self.entries: list[int] = []
         self.starts: dict[int, int] = {}
         self._places: dict[tuple[int, int, int, int], list[int]] = {}
+        # The latest mask of each state, as bytes; True where there was none.
+        self._masks: dict[int, bytes | bool] = {}
 
     def state(self, observation: Any) -> int:
         """Number of an observation, new if it was never met."""
@@ -110,14 +112,16 @@ class OutcomeCounts:
     def visit(self, observation: Any, mask: np.ndarray | None) -> int:
         """Number of the state that a run stands at; its pairs are known from now on."""
         state = self.state(observation)
-        known = [self.pair_action[pair] for pair in self.pairs_of[state]]
-        if known and mask is None and len(known) == self.width:
+        text = mask.tobytes() if isinstance(mask, np.ndarray) else mask is None
+        if text and self._masks.get(state) == text:
             return state
+        known = [self.pair_action[pair] for pair in self.pairs_of[state]]
         allowed = [self.first_number + action for action in allowed_actions(mask, self.width)]
         if known and known != allowed:
             raise changed_mask(observation, allowed, known)
         for action in () if known else allowed:
             self.add_pair(state, action)
+        self._masks[state] = text
         return state
 
     def add_pair(self, state: int, action: int) -> None:
