@@ -119,7 +119,7 @@ def test_exits_are_predicted() -> None:
 
 
 def test_relabelled_steps_keep_what_happened() -> None:
-    run = learner().learn(64)
+    run = learner(relabel=1).learn(64)
     engine = run.engine
     view = model_engine.ModelView(engine.sizes, engine.model_arrays)
     batch = loop._relabelled(engine.program, view, engine.agent, engine.agent.learned)
