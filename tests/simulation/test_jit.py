@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import operator
 import pkgutil
 
 import numpy as np
 import pytest
-from numba.core.registry import cpu_target
-from numba.core.target_extension import target_registry
-from numba.core.typing.arraydecl import GetItemBuffer, SetItemBuffer
-from numba.core.utils import order_by_target_specificity
 
 import recurl.learn
 from recurl.simulation.jit import OPTIONS, compiled, inlined
@@ -56,11 +51,3 @@ def test_kernels_are_compiled_in_this_way(name: str) -> None:
     functions = [f for f in own if hasattr(f, "py_func")]
     assert functions
     assert all(f.targetoptions["nogil"] and not f.targetoptions["_nrt"] for f in functions)
-
-
-def test_arrays_are_the_first_that_numba_tries_for_an_index() -> None:
-    rules = {operator.getitem: GetItemBuffer, operator.setitem: SetItemBuffer}
-    for operation, rule in rules.items():
-        known = cpu_target.typing_context._lookup_global(operation).templates
-        first = order_by_target_specificity(target_registry["cpu"], known)[0]
-        assert issubclass(first, rule)
