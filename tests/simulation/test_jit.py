@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,3 +55,20 @@ def test_kernels_are_compiled_in_this_way(name: str) -> None:
     functions = [f for f in own if hasattr(f, "py_func")]
     assert functions
     assert all(f.targetoptions["nogil"] and not f.targetoptions["_nrt"] for f in functions)
+
+
+def test_kernels_are_compiled_again_where_a_function_that_they_call_has_changed(
+    tmp_path: Path,
+) -> None:
+    head = "from recurl.simulation.jit import compiled, inner\n"
+    called = tmp_path / "called.py"
+    (tmp_path / "outer.py").write_text(
+        f"{head}from called import one\n@compiled\ndef outer():\n    return one()\nprint(outer())\n"
+    )
+    printed = []
+    for number in (1, 1, 23):
+        called.write_text(f"{head}@inner\ndef one():\n    return {number}\n")
+        os.utime(called, (number, number))
+        run = [sys.executable, "outer.py"]
+        printed.append(subprocess.run(run, cwd=tmp_path, capture_output=True, text=True).stdout)
+    assert printed == ["1\n", "1\n", "23\n"]
