@@ -80,7 +80,7 @@ class Cloud:
         return Bound(value, nodes[:, :, None], np.ones((*nodes.shape, 1)), share)
 
     def no_hint(self, n: int, entries: int) -> np.ndarray:
-        """Nothing known yet of where so many vectors are found: -1 for each."""
+        """Nothing known yet of where a number of vectors are found: -1 for each."""
         return np.full(n, -1)
 
     def cells(self, v: Floats) -> np.ndarray:

@@ -256,7 +256,7 @@ class PointSearch:
 
 
 def newton_effort(slots: int) -> int:
-    """What a step of Newton's method takes with a number of slots (see `Batch.settle`)."""
+    """Effort of a step of Newton's method with a number of slots (see `Batch.settle`)."""
     return _NEWTON * (slots + _CALLS)
 
 
