@@ -13,6 +13,7 @@ from recurl.cli.models import ModelName, Parameters, read_model
 from recurl.cli.numbers import count, real
 from recurl.cli.output import AsJson, UsageError, counted, print_json, sampled, show, table
 from recurl.interrupts import farewell
+from recurl.registration import register_environments
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -75,6 +76,7 @@ def learn(
 
     Runs are saved as they go, so that one that was stopped can be resumed.
     """
+    register_environments()  # imports what learners need, before a run is said to begin
     found = read_model(model, parameters)
     algorithm, from_file = (algorithm, {}) if settings is None else _from_file(settings)
     chosen = {
