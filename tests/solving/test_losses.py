@@ -97,3 +97,18 @@ def test_numbers_hold_by_themselves() -> None:
     assert (d[t.action_vertex] + gain > after).all()
     assert d[3] > d[0] + 0.4 * (d[4] + d[5])
     assert min(d[4], d[5]) >= 0
+
+
+def test_paid_rounds_that_may_not_end_are_an_answer() -> None:
+    """Rewards of both signs, no policy that surely ends: this had no answer at all."""
+    builder = recurl.Builder("rounds").component("A", entries="in", exits=["x", "y"]).box("b", "A")
+    builder.at("in").action("call", reward=1).to("b", "0.6").to("x", "0.4")
+    builder.action("wait").to("pit", "0.5").to("y", "0.5").at("pit").action("stay").to("pit")
+    builder.at("b.x").action("take", reward=3).to("b", "0.7").to("y", "0.3")
+    builder.action("skip").to("pit")
+    builder.at("b.y").action("go", reward=-1).to("b", "0.9").to("x", "0.1")
+    model = builder.build()
+    found = recurl.solve(model)
+    assert found.lower == found.upper == math.inf
+    assert found.policy is not None
+    assert recurl.verify(model, found.certificate).theorems == ("may not end",)

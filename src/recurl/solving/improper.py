@@ -14,9 +14,9 @@ from msgspec import structs
 from recurl.errors import CertificateError, NotProperError
 from recurl.model.certificate import Piece, Point
 from recurl.model.tables import CALL
-from recurl.policy.policy import RANDOM
+from recurl.policy.policy import RANDOM, Policy
 from recurl.solving.evaluate import evaluate
-from recurl.solving.infinite import can_go_on, must_go_on
+from recurl.solving.infinite import can_go_on, greedy, must_go_on
 from recurl.solving.least_cost import least_cost
 from recurl.solving.leaving import may_not_end, solve_leaving
 from recurl.solving.potential import potential
@@ -62,8 +62,9 @@ def improper_optimum(
 def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solution:
     """The certain part of an answer where no method applies: an interval that may be wide.
 
-    Totals of one sign have bounds on both sides, see `solve_leaving`. Else a policy that ends
-    bounds the optimum on one side, and rewards of one sign on the other one.
+    Totals of one sign have bounds on both sides, see `solve_leaving`. The optimum may be infinite,
+    see `may_not_end`. Else a policy that ends bounds the optimum on one side, and rewards of one
+    sign on the other one.
 
     Raises:
         NotProperError: The given one, if nothing is known on either side.
@@ -74,6 +75,9 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
     if leaving is not None and (question.rewards == "none" or leaving.gap < 1e-6):
         return replace(leaving, reason=f"{leaving.reason}; {error}")
     began = time.perf_counter()
+    endless = _paid_without_end(model, question, began)
+    if endless is not None:
+        return replace(endless, reason=f"{endless.reason}; {error}")
     found = policy_bound(model, question)
     rewards, root = _reachable_rewards(model, question), question.root_values(model.tables)
     least = min(0.0, float(root.min())) if rewards.min() >= 0 else -math.inf
@@ -93,6 +97,27 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
         policy=None if found is None else found.policy,
         seconds=time.perf_counter() - began,
         _certify=partial(_trivial, model, question, ends, found and found.certificate),
+    )
+
+
+def _paid_without_end(model: RMDP, question: Question, began: float) -> Solution | None:
+    """An infinite optimum of a policy that ends least, or that takes what is paid at once."""
+    t, total = model.tables, math.inf * question.sign
+    gain = np.add.reduceat(t.prob * question.transition_rewards(t), t.transition_start[:-1])
+    tried = (may_not_end(model, question, total, own) for own in (None, greedy(t, gain)))
+    found = next((each for each in tried if each is not None), None)
+    if found is None or found.values is None:
+        return None
+    return Solution(
+        model,
+        question,
+        total,
+        total,
+        "properness",
+        reason="under a policy runs may not end, and what counts adds up without end",
+        policy=Policy.stackless(model, np.array(found.values.actions, np.int32)),
+        seconds=time.perf_counter() - began,
+        _certify=lambda: found,
     )
 
 

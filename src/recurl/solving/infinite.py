@@ -133,6 +133,11 @@ def _best(t: Tables, allowed: Ints, visits: Floats) -> Ints:
     value = np.full(t.n_actions, -np.inf)
     sums = np.add.reduceat(t.prob * visits[t.target], t.transition_start[:-1])
     value[allowed] = sums[allowed]
+    return greedy(t, value)
+
+
+def greedy(t: Tables, value: Floats) -> Ints:
+    """The action of every vertex with the greatest value, counted within the vertex."""
     order = np.lexsort((-value, t.action_vertex))
     chosen = np.zeros(t.n_vertices, np.int32)
     first = t.action_start[:-1][t.states]
@@ -140,13 +145,16 @@ def _best(t: Tables, allowed: Ints, visits: Floats) -> Ints:
     return chosen
 
 
-def visited(t: Tables, actions: Indices) -> Mask:
-    """Vertices that runs come to by some of the actions, and perhaps a few more."""
+def visited(t: Tables, actions: Indices, *, returns: bool = False) -> Mask:
+    """Vertices that runs come to by some of the actions, and perhaps a few more.
+
+    With ``returns``, calls are taken to return by all exits.
+    """
     taken = np.zeros(t.n_actions, np.bool_)
     taken[actions] = True
     taken = np.repeat(taken, np.diff(t.transition_start)) & (t.prob > 0)
     owner = np.repeat(t.action_vertex, np.diff(t.transition_start))
-    calls, _, exits, returns = _calls(t)
+    calls, _, exits, back = _calls(t)
     seen = np.zeros(t.n_vertices, np.bool_)
     new = np.zeros(t.n_vertices, np.bool_)
     new[t.starts] = True
@@ -154,7 +162,7 @@ def visited(t: Tables, actions: Indices) -> Mask:
         seen |= new
         new[t.target[taken & seen[owner]]] = True
         new[t.entry_of_call(np.flatnonzero(seen & (t.vertex_kind == CALL)))] = True
-        new[returns[seen[calls] & seen[exits]]] = True
+        new[back[seen[calls] & (seen[exits] | returns)]] = True
     return seen
 
 

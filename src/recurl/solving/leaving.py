@@ -20,6 +20,7 @@ from msgspec import structs
 from recurl.model.tables import CALLS
 from recurl.policy import Policy
 from recurl.solving.goals import LARGEST, with_goals
+from recurl.solving.infinite import visited
 from recurl.solving.leaving_certificate import (
     LeavingProof,
     leaving_certificate,
@@ -132,7 +133,7 @@ def may_not_end(
         >>> recurl.verify(model, found).lower
         inf
     """
-    t, rows = model.tables, rows_of_model(model.tables)
+    t = model.tables
     if question.rewards == "none" or _size(model) > _MOST:
         return None
     worth = np.ones(t.n_exits[t.start_component])
@@ -141,9 +142,10 @@ def may_not_end(
     proof = search.proof(greatest=every, actions=None if every else actions)
     if leaving_interval(model, worth, proof)[1] >= 1 - 1e-12:
         return None
-    taken = referred_to(rows)[t.action_vertex]
+    taken, own = np.ones(t.n_actions, np.bool_), t.action_start[:-1] + proof.actions
     if not every:
-        taken &= np.arange(t.n_actions) == (t.action_start[:-1] + proof.actions)[t.action_vertex]
+        taken = np.arange(t.n_actions) == own[t.action_vertex]
+    taken &= visited(t, np.flatnonzero(taken), returns=True)[t.action_vertex]
     rewards = np.sign(total) * question.sign * question.transition_rewards(t)
     losses = bounded_losses(t, rewards, taken, proof.upper)
     if losses is None:

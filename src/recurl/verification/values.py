@@ -70,7 +70,10 @@ class ValueChecker(Checker):
         base.returns, exits = self.mixes, t.n_exits[base.component]
         self.width = exits + (exits > 1) + paid if self.mixes else np.ones_like(exits)
         self.states = states = Within(base, np.arange(len(exits)).repeat(self.width))
-        states.chosen = np.array(values.actions, np.int64)[states.origin]
+        actions = np.array(values.actions, np.int64)
+        states.chosen = actions[states.origin]
+        if given.infinite and (given.objective == "max") == (given.infinite == "inf"):
+            base.chosen = actions  # the total of a policy: no run of another one matters
         self.low, self.high, self.left = (
             Numbers(states.by_place(np.array(x, np.float64)))
             for x in (values.lower, values.upper, values.progress)
