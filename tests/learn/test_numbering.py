@@ -26,6 +26,7 @@ SPACES = [
     (spaces.Box(0, 1, (2,)), np.ones(2), np.ones(2), np.array([1.0, 0.5])),
     (spaces.MultiDiscrete([3, 3]), np.array([1, 2]), np.array([1, 2]), np.array([2, 1])),
     (spaces.Text(5), "ab", "ab", "ba"),
+    (spaces.Text(5), "a [:", "a [:", "longer than five"),
     (spaces.Tuple([spaces.Discrete(3), spaces.Text(3)]), (1, "x"), (1, "x"), (1, "y")),
     (spaces.Dict(a=spaces.Discrete(3)), {"a": 1}, {"a": np.int64(1)}, {"a": 2}),
 ]
@@ -131,6 +132,7 @@ def test_actions_that_do_not_exist_are_not_loaded(actions: list[int]) -> None:
         (spaces.Box(0, 1, (2,)), np.zeros(3)),
         (spaces.Dict(a=spaces.Discrete(3)), {"a": 3}),
         (spaces.Tuple([spaces.Discrete(3)]), (1, 2)),
+        (spaces.Text(5), 3),
     ],
 )
 def test_an_observation_of_another_form_is_refused(space: Any, seen: Any) -> None:

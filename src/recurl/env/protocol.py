@@ -200,7 +200,9 @@ def check_form(observation: Any, space: spaces.Space[Any]) -> None:
 
 
 def fits(observation: Any, space: spaces.Space[Any]) -> bool:
-    """Whether an observation has the form that its space describes; a Box is asked for its shape.
+    """Whether an observation has the form that its space describes.
+
+    The bounds of a Box and the letters of a Text are not asked for.
 
     Example:
         >>> fits(np.zeros(2), spaces.Box(1, 2, (2,))), fits(-1, spaces.Discrete(3))
@@ -213,6 +215,8 @@ def fits(observation: Any, space: spaces.Space[Any]) -> bool:
         return all(fits(value, part) for value, part in parts)
     if isinstance(space, spaces.Box):
         return bool(np.shape(observation) == space.shape)
+    if isinstance(space, spaces.Text):
+        return isinstance(observation, str)
     return bool(observation in space)
 
 
