@@ -57,7 +57,7 @@ def _gathered(size: int, steps: int) -> Case:
     settings = {
         "preset": "gather",
         "exploration": linear(1.0, 0.1, 7 * steps // 8),
-        "learning_rate": exponential(0.002, half_life=steps // 6, last=0.00002),
+        "learning_rate": linear(0.002, 0.00005, steps),
         "stack_limit": 60,
     }
     return Case(lambda: recurl.zoo.palindrome(size=size), settings, steps, 1e-3)

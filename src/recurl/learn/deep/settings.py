@@ -210,11 +210,8 @@ PRESETS["gather"] = {
     "network": "gather",
     "gated": False,
     "normalised": False,
-    "epochs": 2,
-    "relabel": 3,
+    "relabel": 1,
     "exit_loss": 1.0,
-    "averaging": 0.998,
-    "learning_rate": exponential(0.002, half_life=50_000, last=0.00002),
     "exploration": linear(1.0, 0.1, 250_000),
 }
 """Settings by name; docs/results/deep.md has what they were measured to do."""
