@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.learn.machine_line import machine_line
 
 import recurl
 from recurl.errors import LimitError, ProtocolError
+from recurl.learn.deep import env_engine
 from recurl.learn.deep.env_engine import (
     DeepEnvEngine,
     Seen,
@@ -39,6 +41,7 @@ from recurl.learn.deep.network import Shape
 from recurl.learn.deep.replay import ReplayRecord, steps_of
 from recurl.learn.deep.rule import predict
 from recurl.learn.deep.settings import DeepSettings
+from recurl.learn.learner import SLICE_SECONDS
 from recurl.learn.schedules import constant, linear
 from recurl.model.tables import CALLS, EXITS, STEP
 
@@ -140,6 +143,21 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
     one, two = weights(), weights()
     assert all(one[name].tobytes() == two[name].tobytes() for name in one)
+
+
+def test_a_copy_that_takes_long_is_not_made_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = DQN(gym.make("recurl/Cloud-v0"), **TINY).learn(100)
+    copied, copies = env_engine._copied, []
+
+    def slowly(agent: DeepAgent) -> DeepAgent:
+        copies.append(agent.step)
+        time.sleep(2 * SLICE_SECONDS)
+        return copied(agent)
+
+    monkeypatch.setattr(env_engine, "_copied", slowly)
+    learner._slice = 16
+    learner.learn(160)
+    assert len(copies) <= 40  # 150 if slices are shortened down to single steps
 
 
 def test_a_call_with_more_exits_than_expected_names_the_knob() -> None:

@@ -6,6 +6,7 @@ The environment steps here; everything that follows a step is one compiled progr
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -228,6 +229,9 @@ class DeepEnvEngine(DeepEngine):
         settings: The settings of the learner.
         flat: Take calls and returns for ordinary steps.
         evaluation_env: A second environment for tests; made like the first if it is None.
+
+    Attributes:
+        copying: Seconds that the copy of the agent took, buffer included, before the latest steps.
     """
 
     def __init__(
@@ -262,6 +266,7 @@ class DeepEnvEngine(DeepEngine):
         self._count, self._loss, self._end = 0, 0.0, math.inf
         self._seen: Seen | None = None
         self._silent, self._tells_events = not flat, False
+        self.copying = 0.0
 
     @property
     def observation_space(self) -> spaces.Space[Any]:
@@ -292,7 +297,10 @@ class DeepEnvEngine(DeepEngine):
         """
         if begins_turn(self.env, self):
             self._seen = None
+        began = time.perf_counter()
         good = _copied(self.agent)
+        jax.block_until_ready(good)  # type: ignore[no-untyped-call]
+        self.copying = time.perf_counter() - began
         end = self.steps + steps
         self._end = math.inf if most is None else self.steps + most
         try:

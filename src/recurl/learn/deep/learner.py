@@ -100,7 +100,7 @@ class DeepLearner(Learner):
         else:
             self.engine = DeepEnvEngine(subject, settings, self.flat, evaluation_env=tests)
 
-    def _take(self, steps: int, most: int) -> None:
+    def _take(self, steps: int, most: int) -> float:
         if self.engine.without_buffer:
             raise ValueError(
                 "this learner keeps the policy of a test without the steps that it was learned "
@@ -108,8 +108,9 @@ class DeepLearner(Learner):
             )
         if isinstance(self.engine, DeepEnvEngine):
             self.engine.advance(steps, most)
-        else:
-            self.engine.advance(steps)
+            return self.engine.copying
+        self.engine.advance(steps)
+        return 0.0
 
     def _policy_content(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         header, arrays = self._content()
