@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.definition import models
 from tests.policy.some import random_policy
 
 import recurl
+from recurl.model.tables import CALL
 from recurl.policy import Policy
 
 
@@ -20,9 +22,21 @@ def test_contexts_are_called_by_the_calls_around_them() -> None:
 
 
 def test_components_that_call_each_other_count_their_own_calls() -> None:
-    policy = recurl.solve(recurl.zoo.office()).policy
-    assert policy is not None
-    assert {"mail", "mail within 2 calls of mail", "coffee"} <= set(policy.context_names)
+    builder = recurl.Builder("rally").component("A", entries="in", exits="out").box("b", "B")
+    builder.at("in").action("go").to("b", 0.5).to("out", 0.5).at("b.x").action("go").to("out")
+    builder.component("B", entries="in", exits="x").box("a", "A")
+    builder.at("in").action("go").to("a", 0.5).to("x", 0.5).at("a.out").action("go").to("x")
+    model = builder.build("A")
+    component, after = [0, 1, 0, 1, 0], [1, 2, 3, 4, 3]
+    kinds = np.split(model.tables.vertex_kind, model.tables.component_start[1:-1])
+    callees = [
+        entered if kind == CALL else 0
+        for own, entered in zip(component, after, strict=True)
+        for kind in kinds[own]
+    ]
+    policy = Policy(model, component, [0] * len(callees), callees=callees, start=[0])
+    nested = ("A within 1 call of A", "B within 1 call of B", "A within 2 calls of A")
+    assert policy.context_names == ("A", "B", *nested)
 
 
 def test_a_stackless_policy_has_the_names_of_its_components() -> None:
