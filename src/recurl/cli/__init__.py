@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from recurl import interrupts
@@ -12,6 +13,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character shows another one instead of failing.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    # Solvers multiply small matrices: threads of the library of matrices wait for each other more
+    # than they compute. It reads this when numpy is imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from recurl.cli.app import app
 
     try:
