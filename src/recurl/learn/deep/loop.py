@@ -211,7 +211,7 @@ def choose(
         The actions, and which of them are to be repeated.
     """
     plan, shape, _ = program
-    q = predict(plan, shape, agent.learned, agent.learned.acting, observations, values)
+    q = predict(plan, shape, agent.learned, agent.learned.online, observations, values)
     rate = scheduled(plan.exploration, agent.step)
     explores = draws[0] < rate
     number = jnp.floor(draws[1] * mask.sum(axis=-1)).astype(jnp.int32)
@@ -338,7 +338,7 @@ def enter_calls(
         values, ports, mask = rows
 
         def some() -> tuple[jax.Array, jax.Array]:
-            return enter(program, learned, learned.acting, values, view.ports(ports, mask))
+            return enter(program, learned, learned.online, values, view.ports(ports, mask))
 
         nothing = (jnp.zeros_like(values), jnp.zeros(values.shape[:-1]))
         return jax.lax.cond(jnp.any(calls), some, lambda: nothing)
@@ -414,7 +414,7 @@ def _updated(
 
     def again(calls: Transition) -> tuple[jax.Array, jax.Array]:
         ports = view.ports(calls.ports, calls.ports_mask)
-        return enter(program, learned, learned.acting, calls.values, ports)
+        return enter(program, learned, learned.online, calls.values, ports)
 
     buffer = refreshed(record, agent.buffer, _count_rows(agent, record), due.any(), draws, again)
     return agent._replace(learned=learned, buffer=buffer)

@@ -313,7 +313,7 @@ def _stretch(
     def encoded(run: LoopRun) -> Codes:
         parts = network_named(program.plan.network).parts
         assert parts is not None
-        return codes_of_ports(program.plan, parts, sizes, arrays, run.agent.learned.acting)
+        return codes_of_ports(program.plan, parts, sizes, arrays, run.agent.learned.online)
 
     def one(state: tuple[LoopRun, Codes | None]) -> tuple[LoopRun, Codes | None]:
         run, codes = state

@@ -63,15 +63,6 @@ class LearnedNetworks(NamedTuple):
         """Weights of the greedy policy: the average, or those that are trained."""
         return self.online if self.average is None else self.average
 
-    @property
-    def acting(self) -> Params:
-        """Weights that choose actions and tell exit values.
-
-        Without a target network they give the targets, too. Then they are those of the policy:
-        the greatest of several values that flicker is too great, and with every call more so.
-        """
-        return self.policy if self.target is None else self.online
-
 
 class Sums(NamedTuple):
     """Sums of rewards over parts of episodes.
@@ -286,7 +277,7 @@ def traced(
         then: Row of the step after each; -1 if there is none.
     """
     there = (batch.observations_there, batch.values_there)
-    q = predict(plan, shape, learned, learned.acting, *there)
+    q = predict(plan, shape, learned, learned.online, *there)
     ahead = best(q, batch.mask)
     first = targets(batch.move, batch.reward, ahead, batch.other, batch.discount)
     follows = (then >= 0) & (batch.move != EXITS)
@@ -348,7 +339,7 @@ def _exit_loss(parts: Parts, codes: Any, batch: Batch) -> jax.Array:
 def _ahead(plan: DeepSettings, shape: Shape, learned: LearnedNetworks, batch: Batch) -> jax.Array:
     """Values of the next states, by the target network if there is one."""
     there = (batch.observations_there, batch.values_there)
-    params = learned.acting if learned.target is None else learned.target
+    params = learned.online if learned.target is None else learned.target
     q = predict(plan, shape, learned, params, *there)
     if not plan.double:
         return best(q, batch.mask)

@@ -55,7 +55,7 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         warm_up: Steps before the first update.
         train_every: Steps between updates, without `rollout`.
         target_every: Updates between copies of the online network to the target network; 0 for
-            targets by the average of weights, or by the weights themselves if none is kept.
+            targets by the online network itself.
         double: Whether targets take the value of the action that the online network prefers.
         clip_targets: Whether targets are cut off at twice the largest and the smallest sum of
             rewards that any part of an episode had so far; only without a discount.
@@ -63,8 +63,8 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             steps are summed: a call or an exit ends the sum.
         refresh: Stored calls whose exit values are computed again with each update, so that old
             steps lead on to what their return ports are worth now.
-        averaging: Decay per update of the average of weights that the greedy policy uses, and
-            without a target network all else that asks; 0 uses the weights themselves.
+        averaging: Decay per update of the average of weights that the greedy policy uses; 0 uses
+            the weights themselves.
         observation: How the network sees the vertices of a model: their ``"features"``, the
             ``"categories"`` of these (each distinct value of a feature is an input of its own),
             or ``"onehot"``. An environment is seen by what it observes.
