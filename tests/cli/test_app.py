@@ -170,9 +170,7 @@ def test_a_verb_of_the_command_imports_what_it_needs(verb: str, without: set[str
 
 
 @pytest.mark.parametrize(("asked", "threads"), [(None, "1"), ("2", "2")])
-def test_matrices_have_one_thread_unless_more_are_asked_for(
-    asked: str | None, threads: str
-) -> None:
+def test_blas_has_one_thread_unless_more_are_asked_for(asked: str | None, threads: str) -> None:
     script = (
         "import os, sys; sys.argv = ['recurl', 'check', 'cloud']\n"
         "from recurl.cli import main\n"

@@ -13,8 +13,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character shows another one instead of failing.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    # Solvers multiply small matrices: threads of the library of matrices wait for each other more
-    # than they compute. It reads this when numpy is imported.
+    # On the small matrices of the solvers, two BLAS threads take longer than one. The variable is
+    # read when numpy is imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from recurl.cli.app import app
 
