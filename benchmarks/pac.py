@@ -41,7 +41,7 @@ SMALL: dict[str, tuple[recurl.RMDP, float, dict[str, Any]]] = {
     "random model, 0.1": (RANDOM, 0.1, {}),
     "random model of 6 outcomes, 0.3": (MANY, 0.3, {}),
     "cloud, 2 exits, 0.1": (recurl.zoo.cloud(), 0.1, {}),
-    "cloud, 2 exits, discounted, 0.05": (recurl.zoo.cloud(), 0.05, {"discount": 0.9}),
+    "cloud, 2 exits, discounted, 0.05": (recurl.zoo.cloud(), 0.05, {"gamma": 0.9}),
 }
 REPEATED: dict[str, tuple[recurl.RMDP, float, dict[str, Any]]] = {
     "cloud, 1 exit, 0.1": (recurl.zoo.cloud(exits=1), 0.1, {}),
@@ -50,7 +50,7 @@ REPEATED: dict[str, tuple[recurl.RMDP, float, dict[str, Any]]] = {
     "random model, 0.5": (RANDOM, 0.5, {}),
     "random model of 6 outcomes, 0.5": (MANY, 0.5, {}),
     "cloud, 2 exits, 0.5": (recurl.zoo.cloud(), 0.5, {}),
-    "cloud, 2 exits, discounted, 0.2": (recurl.zoo.cloud(), 0.2, {"discount": 0.9}),
+    "cloud, 2 exits, discounted, 0.2": (recurl.zoo.cloud(), 0.2, {"gamma": 0.9}),
     "gambler p=0.25, any state, 1.5": (
         recurl.zoo.gambler(p=0.25), 1.5, {**SEEN, "access": "generative"},
     ),

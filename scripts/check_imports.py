@@ -19,7 +19,7 @@ PACKAGE = "recurl"
 # A room may import itself and rooms of earlier rows; rooms of one row do not know each other.
 ROWS = [
     {"version", "errors", "registration", "interrupts"},
-    {"compilation"},
+    {"compilation", "arguments"},
     {"progress"},
     {"model"},
     {"execution"},

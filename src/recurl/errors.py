@@ -139,7 +139,6 @@ _SYNONYMS = {
     "epsilon_greedy": "exploration",
     "eval_freq": "evaluate_every",
     "exploration_rate": "exploration",
-    "gamma": "discount",
     "learning_starts": "warm_up",
     "lr": "learning_rate",
     "max_episode_steps": "episode_limit",

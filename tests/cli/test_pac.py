@@ -27,6 +27,7 @@ def test_several_exits(run_json: RunJson, run: Run) -> None:
     assert data["lower"] <= data["value"] <= data["upper"]
     cut = run_json("pac", "cloud", "--drift", "4,0.15,9", "--epsilon", "2")
     plain = run_json("pac", "cloud", "--epsilon", "0.3")
+    assert run_json("pac", "cloud", "--epsilon", "0.3", "--discount", "1") == plain
     for found, width in ((cut, 2), (plain, 0.3)):
         assert found["lower"] <= -5.34248 <= found["upper"]
         assert found["upper"] - found["lower"] <= width

@@ -37,6 +37,9 @@ BREACHES: list[tuple[dict[str, Any], str]] = [
     ({"exits": 3}, r"info\['exits'\] must be a list .* not 3"),
     ({"exits": MISSING}, r"info\['exits'\] must be a list .* it is missing"),
     ({"event": "cal"}, r"info\['event'\] must be one of .*'return'\), not 'cal'"),
+    ({"event": np.array(["call"] * 2)}, r"info\['event'\] must be one of .*, not array\(\['call'"),
+    ({"event": np.array("call")}, r"info\['event'\] must be one of .*, not array\('call'"),
+    ({"event": ["call"]}, r"info\['event'\] must be one of .*, not \['call'\]"),
     ({"event": MISSING}, r"info has no 'event': give 'call', 'return' or None with every step"),
     ({"after": 1.0}, r"exit 0 was announced as .* but the observation is "),
     ({"after": np.nan}, r"the observation must be finite"),
@@ -91,3 +94,10 @@ class Breach(gym.Env[Any, Any]):
             info["action_mask"] = broken["mask"]
         result: Any = seen, reward, False, False, broken.get("info", info)
         return broken.get("result", result)
+
+
+class LateToTell(Breach):
+    """Reports its events with every step, but none on reset."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        return super().reset()[0], {}

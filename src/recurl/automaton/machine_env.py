@@ -14,6 +14,7 @@ from gymnasium import spaces
 from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.utils import RecordConstructorArgs
 
+from recurl.arguments import with_known_names
 from recurl.automaton.machine import Machine
 from recurl.automaton.mdp import Labels
 from recurl.automaton.moves import CALLS, ENDS, LEAVES, Effect, Moves
@@ -72,6 +73,7 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     exits_as_observed = True
 
+    @with_known_names
     def __init__(
         self,
         env: gym.Env[Any, Any],

@@ -18,6 +18,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
+from recurl.arguments import with_known_names
 from recurl.automaton.guards import parse_guard
 from recurl.automaton.machine import Machine, Rule, rule
 from recurl.errors import DocumentError, ModelError, Problem
@@ -33,6 +34,7 @@ _RULE = re.compile(
 )
 
 
+@with_known_names
 def load_reward_machine(
     path: str | os.PathLike[str], *, exclusive: Iterable[Iterable[str]] | None = None
 ) -> Machine:
@@ -50,6 +52,7 @@ def load_reward_machine(
     return read_reward_machine(read_text(file), name, file, exclusive=exclusive)
 
 
+@with_known_names
 def read_reward_machine(
     text: str,
     name: str = "machine",

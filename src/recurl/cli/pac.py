@@ -50,7 +50,7 @@ def pac(
     reward_bound: Annotated[
         float | None, real("Bound on rewards, in absolute value.", least=0)
     ] = None,
-    discount: Annotated[float | None, real("Discount of each step.", above=0, below=1)] = None,
+    discount: Annotated[float, real("Discount of each step.", above=0, most=1)] = 1.0,
     drift: Annotated[
         str | None, typer.Option(help="c_o,mu,b: assumptions without a discount.")
     ] = None,
@@ -94,7 +94,7 @@ def pac(
             starts=starts,
             access=None if access == "model" else access,
             intervals=intervals,
-            discount=discount,
+            gamma=discount,
             drift=_drift(drift),
             seed=seed,
             workers=workers,

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import InvalidAction, ResetNeeded
 
+from recurl.arguments import with_known_names
 from recurl.env.rendering import render_walk
 from recurl.errors import ModelError, Problem, UnknownNameError
 from recurl.model.rmdp import require_model
@@ -118,6 +119,7 @@ class ModelEnv(gym.Env[Any, Any]):
     }
     action_space: spaces.Discrete
 
+    @with_known_names
     def __init__(
         self,
         model: RMDP,

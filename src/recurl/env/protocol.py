@@ -35,6 +35,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from recurl.arguments import with_known_names
 from recurl.env.observation import View, exits_view, single_env
 from recurl.errors import ProtocolError
 
@@ -343,6 +344,7 @@ SILENT = (
 """The warning of a recursive learner about an environment without events."""
 
 
+@with_known_names
 def check_recursive_env(env: gym.Env[Any, Any], steps: int = 1000, seed: int = 0) -> None:
     """Play an environment at random and check that it keeps the recursive protocol.
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recurl.arguments import with_known_names
+
 if TYPE_CHECKING:
     from recurl.learn.curve import Score
     from recurl.learn.learner import Learner
@@ -78,6 +80,7 @@ class StopAtReward(Callback):
         True
     """
 
+    @with_known_names
     def __init__(self, reward: float, *, tests: int = 1) -> None:
         self.reward, self.tests, self._in_a_row = reward, tests, 0
 
@@ -101,6 +104,7 @@ class KeepBest(Callback):
         path: File to save to; it always holds the best run so far.
     """
 
+    @with_known_names
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.score: Score | None = None
@@ -143,6 +147,7 @@ class SaveEvery(Callback):
         ['run-1000', 'run-400', 'run-800']
     """
 
+    @with_known_names
     def __init__(self, steps: float, path: str | os.PathLike[str]) -> None:
         if int(steps) < 1:
             raise ValueError(f"SaveEvery takes at least one step between saves, not {steps!r}")

@@ -152,6 +152,8 @@ class EnvEngine(StoreEngine):
                 continue
             vertex = visit(observation, info.get("action_mask"))
             event = None if self.flat else info.get("event")
+            if event is not None and type(event) is not str:
+                event = known_event(info)
             cut = loop.CUT if truncated or self._length == limit else 0
             if event is None:
                 if self._tells_events and "event" not in info:

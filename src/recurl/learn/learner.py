@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 import msgspec
 import numpy as np
 
+from recurl.arguments import with_known_names
 from recurl.errors import CheckpointError
 from recurl.interrupts import deferred, requested, whole
 from recurl.learn.callbacks import Callbacks, as_list
@@ -23,7 +24,6 @@ from recurl.learn.checkpoint import checkpoint_bytes, expect, read_checkpoint, r
 from recurl.learn.curve import Curve, Score
 from recurl.learn.prediction import Predictor
 from recurl.learn.schedules import FRACTION
-from recurl.learn.settings import with_known_names
 from recurl.model.files import write_atomic
 from recurl.model.rmdp import RMDP
 from recurl.progress import Progress
@@ -338,6 +338,7 @@ class Learner(ABC):
     def _predictor(self) -> Predictor:
         return Predictor(self)
 
+    @with_known_names
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file: the run, its random state, its curve, and the best so far.
 
@@ -377,6 +378,7 @@ class Learner(ABC):
         return _unpickled, (type(self), self.to_bytes(), subject)
 
     @classmethod
+    @with_known_names
     def load(
         cls,
         path: str | os.PathLike[str] | BinaryIO,

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from recurl.arguments import with_known_names
 from recurl.learn.callbacks import Callback
 from recurl.learn.tensorboard import EventFile
 
@@ -78,6 +79,7 @@ class TensorBoard(Logger):
         [500, 1000]
     """
 
+    @with_known_names
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._file = EventFile(folder)
         self.path = self._file.path
@@ -113,6 +115,7 @@ class CSVLogger(Logger):
         "time/fps",
     )
 
+    @with_known_names
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -150,6 +153,7 @@ class RunLogger(Logger):
         1000 ['time/fps']
     """
 
+    @with_known_names
     def __init__(self, run: LoggedRun) -> None:
         self.run = run
 

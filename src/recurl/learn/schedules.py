@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recurl.arguments import with_known_names
+
 CONSTANT, LINEAR, EXPONENTIAL, POWER, FRACTION = range(5)
 _NAMES = ("constant", "linear", "exponential", "power", "linear")
 
@@ -102,6 +104,7 @@ class Schedule(NamedTuple):
         return self.code == POWER and 0.5 < self.omega <= 1.0 and self.last == 0.0
 
 
+@with_known_names
 def constant(value: float) -> Schedule:
     """Always the same.
 
@@ -112,6 +115,7 @@ def constant(value: float) -> Schedule:
     return _checked(Schedule(CONSTANT, value, value, 1.0, 1.0))
 
 
+@with_known_names
 def linear(
     first: float, last: float, steps: float | None = None, *, fraction: float | None = None
 ) -> Schedule:
@@ -140,6 +144,7 @@ def linear(
     return _checked(Schedule(LINEAR, first, last, steps, 1.0))
 
 
+@with_known_names
 def exponential(first: float, half_life: float, last: float = 0.0) -> Schedule:
     """The distance to ``last`` halves in every ``half_life`` steps of the run.
 
@@ -150,6 +155,7 @@ def exponential(first: float, half_life: float, last: float = 0.0) -> Schedule:
     return _checked(Schedule(EXPONENTIAL, first, last, half_life, 1.0))
 
 
+@with_known_names
 def harmonic(first: float = 1.0, offset: float = 0.0, last: float = 0.0) -> Schedule:
     """1/n per visited pair (Robbins-Monro), slower at first with an offset.
 
@@ -160,6 +166,7 @@ def harmonic(first: float = 1.0, offset: float = 0.0, last: float = 0.0) -> Sche
     return power(1.0, first, offset=offset, last=last)
 
 
+@with_known_names
 def power(omega: float, first: float = 1.0, offset: float = 0.0, *, last: float = 0.0) -> Schedule:
     """n^-omega per visited pair (Robbins-Monro for 1/2 < omega <= 1).
 

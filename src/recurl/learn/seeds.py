@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import gymnasium as gym
 
+from recurl.arguments import refuse_unknown
 from recurl.execution.engine import PieceLink, Stopped
 from recurl.execution.pieces import results_of, run_pieces
 from recurl.interrupts import aside
@@ -50,6 +51,7 @@ def learn_many(
         >>> [run.settings.seed for run in runs], runs[0].steps
         ([0, 1, 2], 1000)
     """
+    refuse_unknown("learn_many", {"seed"} & set(settings), ["seeds", "total_timesteps"])
     numbers = list(range(seeds) if isinstance(seeds, int) else seeds)
     if isinstance(model, gym.vector.VectorEnv):
         raise TypeError(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable
+from typing import Any, ParamSpec
 
 import msgspec
 import numpy as np
 
-from recurl.errors import UnknownNameError, UnknownSettingError
+from recurl.arguments import refuse_unknown
+from recurl.errors import UnknownNameError
 from recurl.learn.schedules import Schedule, as_schedule, constant, harmonic, linear
 
 OBSERVATIONS = ("index", "features")
@@ -147,26 +148,6 @@ def demand_whole(settings: Any, least: int, *names: str) -> None:
 
 
 P = ParamSpec("P")
-Result = TypeVar("Result")
-
-
-def refuse_unknown(what: str, unknown: Iterable[str], known: Iterable[str]) -> None:
-    """Answer unknown arguments, if there are any, with the one that is meant."""
-    for name in unknown:
-        raise UnknownSettingError(what, name, known)
-
-
-def with_known_names(method: Callable[P, Result]) -> Callable[P, Result]:
-    """Decorates a method of learners, whose unknown arguments are answered with those meant."""
-    known = list(inspect.signature(method).parameters)[1:]
-
-    @functools.wraps(method)
-    def wrapped(*given: P.args, **named: P.kwargs) -> Result:
-        what = f"{type(given[0]).__name__}.{method.__name__}".removesuffix(".__init__")
-        refuse_unknown(what, [name for name in named if name not in known], known)
-        return method(*given, **named)
-
-    return wrapped
 
 
 def with_defaults(defaults: Any) -> Callable[[Callable[P, None]], Callable[P, None]]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from recurl.arguments import with_known_names
 from recurl.learn.curve import Curve
 from recurl.learn.engine import ModelEngine
 from recurl.learn.env_engine import EnvEngine
@@ -78,6 +79,7 @@ class TabularLearner(Learner):
         else:
             self.engine = EnvEngine(subject, settings, self.flat, evaluation_env=tests)
 
+    @with_known_names
     def warm_start(self, source: TabularLearner | Solution, visits: int = 20) -> Self:
         """Begin with what another run learned, or with what a solution knows.
 
@@ -103,6 +105,7 @@ class TabularLearner(Learner):
 
         return greedy_policy(self._model_engine("a policy"))
 
+    @with_known_names
     def q_values(self, vertex: str, exit_values: Floats | None = None) -> Floats | None:
         """Q-values of a vertex given by name, for given exit values (0 if not given).
 

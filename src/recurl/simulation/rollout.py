@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from recurl.arguments import with_known_names
 from recurl.errors import UnknownNameError
 from recurl.model.rmdp import require_model
 from recurl.policy import Policy
@@ -72,6 +73,7 @@ class Simulation:
         )
 
 
+@with_known_names
 def simulate(
     model: RMDP,
     policy: Policy | Chooser | str | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from gymnasium.wrappers import (
     TimeLimit,
     TransformObservation,
 )
-from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach
+from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach, LateToTell
 from tests.learn.machine_line import machine_line
 
 import recurl
@@ -300,6 +301,12 @@ def test_an_environment_without_events_is_told_once() -> None:
     with pytest.warns(UserWarning, match="reports no events"):
         learner.learn(10)
     learner.learn(10)
+
+
+def test_an_environment_that_tells_no_event_on_reset_is_not_called_silent() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DeepRecursiveQLearning(LateToTell(), **TINY).learn(20)
 
 
 SHAPE = Shape((3,), 2, 4)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import pytest
-from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach
+from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach, LateToTell
 
 import recurl
 from recurl import ModelBasedRecursiveLearning
@@ -167,3 +168,12 @@ def test_a_breach_stops_the_run_and_leaves_what_was_learned(changes, message):
     assert found.steps == sum(found.engine.counts.tried) == env.step_number - 1
     env.at = math.inf
     assert found.learn(50 - found.steps).steps == 50
+
+
+def test_an_environment_that_tells_no_event_on_reset_is_not_called_silent():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ModelBasedRecursiveLearning(LateToTell()).learn(20)
+    with pytest.warns(UserWarning, match="reports no events") as told:
+        ModelBasedRecursiveLearning(recurl.FlatView(Breach())).learn(20).learn(20)
+    assert len(told) == 1

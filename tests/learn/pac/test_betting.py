@@ -74,7 +74,7 @@ def test_bets_are_the_default_where_they_apply() -> None:
     assert "martingale" in found.numbers["Confidence sets"]
     assert found.lower <= 4 <= found.upper
     assert recurl.evaluate(found.policy).value >= found.upper - found.loss
-    other = PACLearner(2, 0.1, discount=0.5).learn(recurl.zoo.cloud())
+    other = PACLearner(2, 0.1, gamma=0.5).learn(recurl.zoo.cloud())
     assert "clopper-pearson" in other.numbers["Confidence sets"]
 
 

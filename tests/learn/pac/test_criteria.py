@@ -18,7 +18,7 @@ from recurl.learn.pac.model_access import ModelAccess
 def test_discounted_cloud_with_two_exits_at_a_twentieth(adaptive: bool) -> None:
     model = recurl.zoo.cloud()
     method = "adaptive" if adaptive else "plan"
-    learned = PACLearner(0.05, 0.05, method, discount=0.9, seed=1).learn(model)
+    learned = PACLearner(0.05, 0.05, method, gamma=0.9, seed=1).learn(model)
     truth = recurl.solve(recurl.discount_steps(model, 0.9), epsilon=1e-7)
     assert learned.reached
     assert learned.lower <= truth.lower <= truth.upper <= learned.upper
@@ -40,7 +40,7 @@ def test_repetitions_hold_as_often_as_claimed() -> None:
     truth = recurl.solve(recurl.discount_steps(model, 0.5), epsilon=1e-7).value
     held = 0
     for seed in range(20):
-        found = PACLearner(0.3, 0.1, discount=0.5, seed=seed).learn(model)
+        found = PACLearner(0.3, 0.1, gamma=0.5, seed=seed).learn(model)
         held += found.lower <= truth <= found.upper
     assert held >= 18
 
@@ -56,7 +56,7 @@ def test_both_ends_are_asked_of_the_discounted_model() -> None:
 
 
 def test_counts_are_resumed(tmp_path: Path) -> None:
-    learner = PACLearner(0.5, 0.1, discount=0.5, seed=3)
+    learner = PACLearner(0.5, 0.1, gamma=0.5, seed=3)
     first = learner.learn(recurl.zoo.cloud(), checkpoint=tmp_path / "counts")
     second = learner.learn(recurl.zoo.cloud(), checkpoint=tmp_path / "counts")
     assert (second.samples, second.lower, second.upper) == (

@@ -18,7 +18,7 @@ from recurl.learn.pac.learner import PACLearner
 from recurl.learn.pac.loop import PACTask
 from recurl.learn.pac.observed import from_vertex
 
-CLOUD: dict[str, Any] = {"discount": 0.5, "reward_bound": 8, "support": 2, "starts": 1}
+CLOUD: dict[str, Any] = {"gamma": 0.5, "reward_bound": 8, "support": 2, "starts": 1}
 
 
 def test_repetitions_of_cloud_hold_as_often_as_claimed() -> None:
@@ -46,11 +46,11 @@ def test_the_discovered_model_is_worth_the_same() -> None:
 def test_several_starts_and_exits() -> None:
     model = recurl.zoo.random_model(seed=4, components=2, nodes=3, exits=3, entries=2)
     truth = recurl.solve(recurl.discount_steps(model, 0.4)).value
-    learner = PACLearner(1.0, 0.1, discount=0.4, reward_bound=1, support=4, starts=2)
+    learner = PACLearner(1.0, 0.1, gamma=0.4, reward_bound=1, support=4, starts=2)
     found = learner.learn(recurl.ModelEnv(model))
     assert found.reached
     assert found.lower <= truth <= found.upper
-    planned = PACLearner(2.5, 0.1, "plan", discount=0.4, reward_bound=1, support=4, starts=2)
+    planned = PACLearner(2.5, 0.1, "plan", gamma=0.4, reward_bound=1, support=4, starts=2)
     drawn = planned.learn(recurl.ModelEnv(model))
     assert drawn.lower <= truth <= drawn.upper
     assert drawn.reached
@@ -85,7 +85,7 @@ class Abort(gym.Env[Any, Any]):
 
 
 def test_runs_that_end_with_calls_pending() -> None:
-    learner = PACLearner(0.5, 0.1, discount=0.5, reward_bound=2, support=1, starts=1)
+    learner = PACLearner(0.5, 0.1, gamma=0.5, reward_bound=2, support=1, starts=1)
     found = learner.learn(Abort())
     assert found.lower <= 2 <= found.upper
     assert "3 discovered, 1 of them taken" in found.numbers["Exits"]  # type: ignore[operator]

@@ -16,7 +16,7 @@ from recurl.learn.pac.learner import PACLearner
     "wrong",
     [
         {"epsilon": 0}, {"epsilon": float("nan")}, {"delta": 0}, {"delta": 1}, {"steps": 0.5},
-        {"discount": 1.0}, {"discount": 0.5, "drift": Drift(2, 0.5, 3)},
+        {"gamma": 0.0}, {"gamma": 1.5}, {"gamma": 0.5, "drift": Drift(2, 0.5, 3)},
         {"support": 0}, {"starts": 0}, {"reward_bound": -1},
     ],
 )  # fmt: skip
@@ -34,8 +34,19 @@ def test_unknown_names_are_offered_close_ones(wrong: dict[str, Any]) -> None:
 
 
 def test_unknown_settings_are_answered_with_the_one_meant() -> None:
-    with pytest.raises(UnknownSettingError, match=r"PACLearner has no .*'gamma'.* mean discount"):
-        PACLearner(gamma=0.9)  # type: ignore[call-arg]
+    with pytest.raises(UnknownSettingError, match=r"PACLearner has no .*'discount'.* mean gamma"):
+        PACLearner(discount=0.9)  # type: ignore[call-arg]
+    with pytest.raises(UnknownSettingError, match=r"PACLearner.learn has no .*'mots'.* mean most"):
+        PACLearner().learn(recurl.zoo.cloud(), mots=5)  # type: ignore[call-arg]
+
+
+def test_gamma_1_is_no_discount() -> None:
+    model = recurl.zoo.gambler(p=0.25)
+    plain, given = (
+        PACLearner(1.0, seed=3).learn(model),
+        PACLearner(1.0, seed=3, gamma=1).learn(model),
+    )
+    assert (plain.lower, plain.upper, plain.samples) == (given.lower, given.upper, given.samples)
 
 
 def test_a_plan_for_several_exits_needs_a_discount_or_assumptions() -> None:
@@ -50,7 +61,7 @@ def test_methods_go_to_the_right_place() -> None:
     for method in ("plan", "adaptive"):
         with_drift = PACLearner(4.0, 0.1, method, drift=drift).learn(cloud)
         assert (with_drift.method, "Cut length k" in with_drift.numbers) == (method, True)
-        discounted = PACLearner(1.0, 0.1, method, discount=0.5).learn(cloud)
+        discounted = PACLearner(1.0, 0.1, method, gamma=0.5).learn(cloud)
         assert (discounted.method, discounted.numbers["Discount"]) == (method, 0.5)
 
 

@@ -120,11 +120,11 @@ def test_no_more_samples_than_allowed_by_about_one_round() -> None:
 
 
 BOUNDS: dict[str, Any] = {"steps": 6, "reward_bound": 1, "support": 2, "starts": 2}
-DISCOUNTED: dict[str, Any] = {"discount": 0.5, "reward_bound": 8, "support": 2, "starts": 1}
+DISCOUNTED: dict[str, Any] = {"gamma": 0.5, "reward_bound": 8, "support": 2, "starts": 1}
 RESUMED: dict[str, tuple[Any, float, dict[str, Any]]] = {
     "one exit": (recurl.zoo.gambler(p=0.3), 0.5, {}),
     "two exits": (recurl.zoo.cloud(), 1.0, {}),
-    "discounted": (recurl.zoo.cloud(), 0.3, {"discount": 0.5}),
+    "discounted": (recurl.zoo.cloud(), 0.3, {"gamma": 0.5}),
     "drift": (recurl.zoo.cloud(), 12.0, {"drift": Drift(4, 0.15, 9)}),
     "episodes": (Gamble(), 1.5, {"access": "episodes", **BOUNDS}),
     "generative": (Gamble(), 1.5, {"access": "generative", **BOUNDS}),

@@ -92,7 +92,7 @@ def test_a_random_start_takes_the_first_share_and_part_of_epsilon() -> None:
 
 
 def test_a_discount_takes_the_place_of_steps() -> None:
-    plan = DiscoveryPlan(PACTask(1.0, 0.1, reward_bound=2, support=3), discount=0.9)
+    plan = DiscoveryPlan(PACTask(1.0, 0.1, reward_bound=2, support=3), gamma=0.9)
     assert plan.closeness == pytest.approx(0.9 * 0.999 * 0.1**2 / 2)
     assert plan.start_closeness == pytest.approx(0.1 * 0.999 * 0.1 / 2)
 

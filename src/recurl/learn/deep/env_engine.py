@@ -410,6 +410,7 @@ class DeepEnvEngine(DeepEngine):
         assert s is not None
         read_event = told_event if self._tells_events else known_event
         event = None if self.flat else read_event(moment.info, moment.terminated)
+        self._silent = self._silent and event is None
         s.move[lane], s.exit[lane] = EXITS if moment.terminated else STEP, -1
         if event == "call":
             s.move[lane] = CALLS

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recurl.arguments import with_known_names
 from recurl.learn.curve import Curve
 from recurl.learn.deep.engine import is_stored
 from recurl.learn.deep.env_engine import DeepEnvEngine
@@ -117,6 +118,7 @@ class DeepLearner(Learner):
         kept = {name: array for name, array in arrays.items() if not is_stored(name)}
         return {**header, "without_buffer": True}, kept
 
+    @with_known_names
     def policy(self, max_contexts: int = 10_000) -> Policy:
         """The greedy policy as a table: the contexts that it meets, and what it does in each.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from recurl.arguments import with_known_names
 from recurl.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class Codes(NamedTuple):
     tree: Any
 
 
+@with_known_names
 def register_network(name: str, init: Init, apply: Apply, parts: Parts | None = None) -> None:
     """Add a network that learners can be given by name, as in ``DQN(env, network=name)``.
 

@@ -123,7 +123,7 @@ class ModelBasedEngine:
         # What the latest call through each box announced.
         self._announced: dict[int, Sequence[Any]] = {}
         self._context = Context(0, [])
-        self._length, self._return = 0, 0.0
+        self._length, self._return, self._silent = 0, 0.0, False
         self._read_event: Callable[[dict[str, Any], bool], str | None] = known_event
         self._kept: tuple[int, Planner] | None = None
 
@@ -165,6 +165,9 @@ class ModelBasedEngine:
             if isinstance(error, ProtocolError):
                 raise ProtocolError(f"step {self.steps}: {error}") from None
             raise
+        if self._silent and not self.counts.boxes:
+            warnings.warn(SILENT, stacklevel=2)
+        self._silent = False
 
     def _step(self) -> None:
         """Act as it seems best, and learn from what happens."""
@@ -186,8 +189,8 @@ class ModelBasedEngine:
 
     def _begin(self, observation: Any, info: dict[str, Any]) -> None:
         self._read_event = told_event if "event" in info else known_event
-        if not self._has_begun and "event" not in info:
-            warnings.warn(SILENT, stacklevel=2)
+        if not self._has_begun:
+            self._silent = "event" not in info
         state = self.counts.visit(observation, info.get("action_mask"))
         self.counts.begin(state)
         if not self.planner.contexts:

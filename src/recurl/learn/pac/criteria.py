@@ -140,7 +140,7 @@ class TotalReward(Unadjusted):
             ModelError: The model has several exits.
         """
         if not model.kind.one_exit:
-            fix = "learn adaptively, give a discount, or assumptions on drift (c_o, mu, b)"
+            fix = "learn adaptively, give a discount (gamma below 1), or drift (c_o, mu, b)"
             raise ModelError([Problem(model.name, "a plan for several exits needs more", fix)])
         steps, reward = self._steps(model), reward_bound_of(model, task)
         room = (1 - SOLVED) * task.epsilon

@@ -47,7 +47,7 @@ class EnvironmentAccess(ABC):
     Args:
         env: The environment.
         task: The task; with `reward_bound` and `support`.
-        discount: The discount of each step; with one, calls may have several exits.
+        gamma: Discount of each step; below 1, calls may have several exits.
         planned: Whether pairs are drawn as planned, not level by level.
         workers: How many workers share the draws of a round.
         session: The workers, doing `recurl.learn.pac.environment_draws.draw_outcomes`; this
@@ -64,16 +64,16 @@ class EnvironmentAccess(ABC):
         self,
         env: gym.Env[Any, Any],
         task: PACTask,
-        discount: float | None = None,
+        gamma: float = 1.0,
         *,
         planned: bool = False,
         workers: int = 1,
         session: Session | None = None,
     ) -> None:
         self.workers, self.session = workers, session
-        self.env, self.task, self.discount = env, task, discount
-        self.plan = DiscoveryPlan(task, discount)
-        several = discount is not None
+        self.env, self.task, self.gamma = env, task, gamma
+        self.plan = DiscoveryPlan(task, gamma)
+        several = gamma < 1
         self.experience = Experience(env, self.plan if planned else by_level, several=several)
         self._head: dict[str, Any] = {
             "access": self.name,
@@ -146,10 +146,10 @@ class EnvironmentAccess(ABC):
         """Numbers that a statement about the environment rests on."""
         task, seen = self.task, self.experience
         first: dict[str, float | str] = {"Access": self.name}
-        if self.discount is None:
+        if self.gamma == 1:
             first["Bound K on expected steps, given"] = float(task.steps or 0.0)
         else:
-            first["Discount"] = self.discount
+            first["Discount"] = self.gamma
         known, taken = seen.exit_counts()
         return first | {
             "Bound on rewards, given": float(task.reward_bound or 0.0),

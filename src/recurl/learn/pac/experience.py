@@ -227,7 +227,7 @@ class Experience:
         else:
             raise ProtocolError(
                 f"a run ended with {self._depth} calls pending: with one exit every call returns. "
-                "Learn with a discount, which allows it"
+                "Learn with a discount (gamma below 1), which allows it"
             )
 
     def step(self, pair: int, reward: float, target: int) -> None:
@@ -239,7 +239,8 @@ class Experience:
         """Count a call, with the states after its exits."""
         if len(after) != 1 and not self.several:
             raise ProtocolError(
-                f"a call with {len(after)} exits: learn with a discount, which allows several"
+                f"a call with {len(after)} exits: learn with a discount (gamma below 1), which "
+                "allows several"
             )
         for state in after:
             self._join(self.pairs[pair].state, state)

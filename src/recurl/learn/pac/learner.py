@@ -7,6 +7,7 @@ import warnings
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from recurl.arguments import with_known_names
 from recurl.errors import UnknownNameError
 from recurl.execution.engine import Work
 from recurl.execution.pieces import Session
@@ -14,7 +15,7 @@ from recurl.learn.pac.confidence import ALL_TIMES, FAMILIES
 from recurl.learn.pac.environment_draws import draw_outcomes
 from recurl.learn.pac.loop import PACTask, learn_adaptively, learn_planned, planned_total
 from recurl.learn.pac.model_access import draw_counts
-from recurl.learn.settings import with_known_names
+from recurl.learn.settings import demand
 from recurl.model.rmdp import RMDP
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class PACLearner:
       and robust bounds, and draws where it matters.
     - 1-exit environments: likewise, and what was never seen is counted in.
     - Any model, adaptively: robust bounds by the certified solver.
-    - Any model, discounted: with `discount`.
+    - Any model, discounted: with `gamma`.
     - Any model under assumptions on stack height and values: with `drift`.
 
     Args:
@@ -56,7 +57,7 @@ class PACLearner:
             ``"episodes"``; if not given, generative where ``metadata["generative"]`` is true.
         intervals: Family of confidence sets: see `recurl.learn.pac.confidence`. If not given,
             ``"martingale"`` for the total reward of 1-exit models, else ``"clopper-pearson"``.
-        discount: λ of step-wise discounting.
+        gamma: Discount: what follows a step counts this much.
         drift: Assumptions (c_o, mu, b) on an undiscounted model with several exits.
         seed: Seed of all randomness.
         workers: How many workers share the samples of each round, each with a stream of draws of
@@ -86,7 +87,7 @@ class PACLearner:
         starts: int | None = None,
         access: str | None = None,
         intervals: str | None = None,
-        discount: float | None = None,
+        gamma: float = 1.0,
         drift: Drift | None = None,
         seed: int = 0,
         workers: int = 1,
@@ -106,18 +107,18 @@ class PACLearner:
             raise ValueError(f"support and starts are at least 1, not {support}, {starts}")
         if reward_bound is not None and not reward_bound >= 0:
             raise ValueError(f"reward_bound must not be negative, it is {reward_bound}")
-        if discount is not None and drift is not None:
+        demand(0 < gamma <= 1, "gamma", "in (0, 1]", gamma)
+        if gamma < 1 and drift is not None:
             raise ValueError("a discount makes assumptions on drift needless: give one of both")
-        if discount is not None and not 0 < discount < 1:
-            raise ValueError(f"the discount must lie strictly between 0 and 1, not {discount}")
         if steps is not None and not steps >= 1:
             raise ValueError(f"steps bounds the expected steps of a run, it is not {steps}")
         self.epsilon, self.delta, self.method = epsilon, delta, method
         self.steps, self.reward_bound = steps, reward_bound
         self.support, self.starts, self.access = support, starts, access
-        self.intervals, self.discount, self.drift, self.seed = intervals, discount, drift, seed
+        self.intervals, self.gamma, self.drift, self.seed = intervals, gamma, drift, seed
         self.workers, self.on = workers, on
 
+    @with_known_names
     def learn(
         self,
         source: RMDP | gym.Env[Any, Any],
@@ -162,7 +163,7 @@ class PACLearner:
 
     def _is_robust(self, source: RMDP | gym.Env[Any, Any]) -> bool:
         """Whether bounds come from robust value iteration on a model."""
-        plain = self.discount is None and self.drift is None
+        plain = self.gamma == 1 and self.drift is None
         return plain and isinstance(source, RMDP) and source.kind.one_exit
 
     def _intervals(self, source: RMDP | gym.Env[Any, Any]) -> str:
@@ -180,8 +181,8 @@ class PACLearner:
         from recurl.learn.pac.criteria import Discounted, TotalReward
         from recurl.learn.pac.drift import Cut
 
-        if self.discount is not None:
-            return Discounted(self.discount)
+        if self.gamma < 1:
+            return Discounted(self.gamma)
         if self.drift is not None:
             return Cut.of(self.drift, self.epsilon)
         return TotalReward(self.steps)
@@ -217,7 +218,7 @@ class PACLearner:
         source = kind(
             env,
             task,
-            self.discount,
+            self.gamma,
             planned=self.method == "plan",
             workers=self.workers,
             session=session,
@@ -226,27 +227,29 @@ class PACLearner:
         if self.method == "plan":
             return learn_planned(source, source.plan, task, criterion)
         bounds: SetBounds = RobustIteration(task, (-reward, reward))
-        if self.discount is not None:
-            bounds = CertifiedBounds(task, criterion, reward / (1 - self.discount))
+        if self.gamma < 1:
+            bounds = CertifiedBounds(task, criterion, reward / (1 - self.gamma))
         return learn_adaptively(source, bounds, task, criterion)
 
     def _access(self, env: gym.Env[Any, Any]) -> str:
         """The access to an environment, after a check that nothing is missing."""
         if self.drift is not None:
-            raise ValueError("assumptions on drift are for models: give a discount, or the model")
-        known = self.steps is not None or self.discount is not None
+            raise ValueError(
+                "assumptions on drift are for models: give a discount (gamma below 1), or the model"
+            )
+        known = self.steps is not None or self.gamma < 1
         if self.reward_bound is None or self.support is None or not known:
             raise ValueError(
                 "an environment may hide more than it shows: give `steps`, a bound on the expected "
-                "steps to the exit of a component, or a discount; `reward_bound`; and `support`, "
-                "the most outcomes of a pair"
+                "steps to the exit of a component, or `gamma` below 1; `reward_bound`; and "
+                "`support`, the most outcomes of a pair"
             )
-        if self.access == "generative" and self.discount is not None:
+        if self.access == "generative" and self.gamma < 1:
             raise ValueError(
                 "with a discount, environments are learned from episodes: a run that begins within "
                 "a call does not tell which exit it leaves by"
             )
-        able = self.discount is None and env.metadata.get("generative")
+        able = self.gamma == 1 and env.metadata.get("generative")
         access = self.access or ("generative" if able else "episodes")
         if access == "episodes" and (self.workers > 1 or self.on != "local"):
             raise ValueError(

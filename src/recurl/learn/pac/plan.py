@@ -143,7 +143,7 @@ class DiscoveryPlan:
 
     Args:
         task: What is asked for.
-        discount: The discount of each step, if there is one.
+        gamma: Discount of each step.
 
     Example:
         >>> from recurl.learn.pac.loop import PACTask
@@ -152,18 +152,18 @@ class DiscoveryPlan:
         [1, 17033, 22105, 25306]
     """
 
-    def __init__(self, task: PACTask, discount: float | None = None) -> None:
+    def __init__(self, task: PACTask, gamma: float = 1.0) -> None:
         self.task = task
         self.numbers: dict[str, float | str] = {}
         self.random_start = (task.starts or task.support or 1) > 1
         steps, reward = float(task.steps or 1.0), float(task.reward_bound or 0.0)
         self.room = (1 - _SOLVED) * task.epsilon
         own = _START * self.room if self.random_start else 0.0
-        if discount is None:
+        if gamma == 1:
             self.closeness = one_exit_closeness(self.room - own, reward, lambda _: steps)
         else:
-            self.closeness = discounted_closeness(self.room - own, reward, discount)
-        reach = reward * (steps if discount is None else 1 / (1 - discount))
+            self.closeness = discounted_closeness(self.room - own, reward, gamma)
+        reach = reward * (steps if gamma == 1 else 1 / (1 - gamma))
         self.start_closeness = min(own / reach, 2.0) if reach else 2.0
 
     def __call__(self, number: int, level: int) -> int:
