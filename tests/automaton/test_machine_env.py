@@ -12,7 +12,7 @@ import recurl
 from recurl.automaton import LabelledMDP, Machine, MachineEnv, product, rule
 from recurl.automaton.machine_env import Actions, encoder
 from recurl.automaton.moves import Moves
-from recurl.errors import ModelError
+from recurl.errors import ModelError, ProtocolError
 
 
 class Line(gym.Env[np.ndarray, int]):
@@ -292,3 +292,13 @@ def test_counterfactual_steps_come_only_if_asked_for_and_where_the_action_exists
     assert env.step(3)[4]["counterfactuals"] == ()
     for other in env.step(1)[4]["counterfactuals"]:
         assert other.info["action_mask"][int(other.action)]
+
+
+def test_a_reward_that_is_not_a_number_is_named() -> None:
+    class Text(gym.RewardWrapper[Any, Any]):
+        def reward(self, reward: Any) -> Any:
+            return "much"
+
+    learner = recurl.RecursiveQLearning(MachineEnv(Text(Cells()), ferry(), labels))
+    with pytest.raises(ProtocolError, match="step 0: the reward must be a number, not 'much'"):
+        learner.learn(1)

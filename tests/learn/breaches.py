@@ -24,6 +24,8 @@ BREACHES: list[tuple[dict[str, Any], str]] = [
     ),
     ({"mask": np.zeros(2)}, r"info\['action_mask'\] leaves no action"),
     ({"mask": np.ones(3)}, r"info\['action_mask'\] must have .* each of 2 actions, not array"),
+    ({"mask": np.array([1, np.nan])}, r"info\['action_mask'\] must have .*, not array"),
+    ({"mask": np.array([1, -1])}, r"info\['action_mask'\] must have .*, not array"),
     ({"mask": "11"}, r"info\['action_mask'\] must have .* each of 2 actions, not '11'"),
     ({"mask": [[1], [0, 1]]}, r"info\['action_mask'\] must have .* each of 2 actions, not \[\["),
     ({"exit": 1}, r"info\['exit'\] must be an index 0, the only one announced, not 1"),

@@ -18,7 +18,7 @@ from recurl.arguments import with_known_names
 from recurl.automaton.machine import Machine
 from recurl.automaton.mdp import Labels
 from recurl.automaton.moves import CALLS, ENDS, LEAVES, Effect, Moves
-from recurl.env.protocol import Counterfactual
+from recurl.env.protocol import Counterfactual, finite_reward
 from recurl.errors import ModelError, Problem
 
 
@@ -138,16 +138,17 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if kind is None:
             effect = dict(self._moves.silent(self._control, self._string))[choice]
             return self._apply(effect, 0.0, False, truncated=False, info={})
-        there, reward, ended, truncated, info = self.env.step(kind)
+        there, gain, ended, truncated, info = self.env.step(kind)
+        reward = finite_reward(gain)
         labels = frozenset(self._labels(self._raw, kind, there))
         here, self._raw = self._raw, there
         if self._places:
             number = self._actions.number(kind, choice)
             read = partial(self._moves.read, choice=choice, labels=labels)
-            others = self._counterfactuals(here, number, float(reward), ended, info=info, read=read)
+            others = self._counterfactuals(here, number, reward, ended, info=info, read=read)
             info = {**info, "counterfactuals": tuple(others)}
         effect = self._moves.read(self._control, self._string, choice, labels)
-        return self._apply(effect, float(reward), ended, truncated=truncated, info=info)
+        return self._apply(effect, reward, ended, truncated=truncated, info=info)
 
     def _counterfactuals(
         self,

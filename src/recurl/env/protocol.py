@@ -234,10 +234,10 @@ def allowed_actions(mask: Any, count: int) -> list[int]:
     if mask is None:
         return list(range(count))
     try:
-        marks = np.asarray(mask, bool)
+        marks = np.asarray(mask)
     except (TypeError, ValueError):
-        marks = np.zeros(0, bool)
-    if marks.shape != (count,):
+        marks = np.zeros(0)
+    if marks.shape != (count,) or not ((marks == 0) | (marks == 1)).all():
         raise ProtocolError(
             f"info['action_mask'] must have a 0 or a 1 for each of {count} actions, not {mask!r}"
         )

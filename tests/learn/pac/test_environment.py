@@ -8,10 +8,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium import spaces
+from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach
 from tests.learn.pac.foreign import Gamble
 
 import recurl
-from recurl.errors import LimitError
+from recurl.errors import LimitError, ProtocolError
 from recurl.learn.pac.bounds import RobustIteration
 from recurl.learn.pac.confidence import sets_of
 from recurl.learn.pac.drift import Drift
@@ -202,3 +204,53 @@ def test_what_must_be_given_is_said() -> None:
         PACLearner().learn(Gamble())
     with pytest.raises(ValueError, match="are for models"):
         PACLearner(drift=Drift(2, 0.5, 3), **BOUNDS).learn(Gamble())
+
+
+BROKEN = [case for case in BREACHES if "last" not in case[0]]
+GIVEN: dict[str, Any] = {"gamma": 0.5, "reward_bound": 2, "support": 2, "starts": 1}
+
+
+@pytest.mark.parametrize(("changes", "message"), BROKEN)
+def test_a_breach_of_the_protocol_is_named(changes: dict[str, Any], message: str) -> None:
+    learner = PACLearner(0.1, 0.1, **GIVEN)
+    at = r"step 3[123]: (with a (call|return), )?"
+    with pytest.raises(ProtocolError, match=at + message):
+        learner.learn(Breach(STEPS_BEFORE, **changes), most=200)
+
+
+def test_an_end_with_an_event_is_named() -> None:
+    with pytest.raises(ProtocolError, match=r"step \d+: a run ends with the event None"):
+        PACLearner(0.1, 0.1, **GIVEN).learn(Breach(1, last="return"), most=200)
+
+
+def test_exits_are_seen_as_wrappers_show_them() -> None:
+    def states(env: Any) -> Any:
+        found = PACLearner(0.1, 0.1, seed=1, **GIVEN).learn(env, most=100)
+        return found.numbers["States discovered"], found.numbers["Exits"]
+
+    env = recurl.ModelEnv(recurl.zoo.cloud())
+    assert states(gym.wrappers.FlattenObservation(env)) == states(env)
+
+
+def test_an_id_will_do_and_vector_environments_are_refused() -> None:
+    learner = PACLearner(1, 0.1, gamma=0.5, reward_bound=8, support=2, starts=1)
+    assert learner.learn("recurl/Cloud-v0", most=50).samples >= 50
+    with pytest.raises(TypeError, match=r"PACLearner.learn takes a model, .* not a int"):
+        learner.learn(5)  # type: ignore[arg-type]
+    envs: Any = gym.make_vec("recurl/Cloud-v0", 2, vectorization_mode="sync")
+    with pytest.raises(ProtocolError, match="not in a vector environment"):
+        learner.learn(envs)
+
+
+def test_actions_are_counted_from_the_start_of_their_space() -> None:
+    class Shifted(gym.ActionWrapper[Any, Any, Any]):
+        def __init__(self) -> None:
+            super().__init__(recurl.ModelEnv(recurl.zoo.cloud()))
+            self.action_space = spaces.Discrete(2, start=5)
+
+        def action(self, action: Any) -> Any:
+            assert action in self.action_space
+            return int(action) - 5
+
+    learner = PACLearner(1, 0.1, gamma=0.5, reward_bound=8, support=2, starts=1)
+    assert learner.learn(Shifted(), most=50).samples >= 50

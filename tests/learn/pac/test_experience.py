@@ -84,7 +84,10 @@ def test_a_step_of_the_environment_is_recorded_by_its_event(experience: Experien
     pair = experience.pairs_of[experience.begin(0, None)][0]
     call = (0, 1.0, False, False, {"event": "call", "exits": (4,)})
     assert experience.record(pair, call) == 0
-    assert experience.record(pair, (5, 1.0, False, False, {"event": "return", "exit": 0})) == 2
+    wrong = (5, 1.0, False, False, {"event": "return", "exit": 0})
+    with pytest.raises(ProtocolError, match="exit 0 was announced as 4, but the observation is 5"):
+        experience.record(pair, wrong)
+    assert experience.record(pair, (4, *wrong[1:])) == 1
     assert experience.record(pair, (5, 1.0, False, False, {"event": None})) == 2
     assert experience.record(pair, (1, 1.0, True, False, {"event": None})) is None
     assert experience.pairs[pair].outcomes == {

@@ -16,10 +16,12 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recurl.env.protocol import reset_result
 from recurl.errors import LimitError, ProtocolError
 from recurl.execution.pieces import Session, results_of
 from recurl.learn.pac.empirical import empirical
@@ -103,8 +105,17 @@ class EnvironmentAccess(ABC):
     def sample(self, bounds: SetBounds | None, ratio: float, most: int) -> bool:
         """One round of samples; an environment can always be sampled."""
         self.seed_round()
-        self.draw(bounds, most)
+        with self._named():
+            self.draw(bounds, most)
         return True
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Say in errors at which step they are."""
+        try:
+            yield
+        except ProtocolError as error:
+            raise ProtocolError(f"step {self.samples}: {error}") from None
 
     def seed_round(self) -> None:
         """Seed environment and choices by the samples so far."""
@@ -123,7 +134,9 @@ class EnvironmentAccess(ABC):
     def fulfil(self, plan: DiscoveryPlan, most: int | None) -> None:
         """Draw every pair that is discovered as often as planned."""
         self.seed_round()
-        if not self.complete(self.limit if most is None else most):
+        with self._named():
+            done = self.complete(self.limit if most is None else most)
+        if not done:
             raise LimitError(
                 f"the plan is not fulfilled after {self.samples:,} samples: learn adaptively"
             )
@@ -135,7 +148,9 @@ class EnvironmentAccess(ABC):
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         """Begin a run; the first of a round seeds the environment."""
         seed, self._seed = self._seed, None
-        return self.env.reset(seed=seed, **options)
+        found = reset_result(self.env.reset(seed=seed, **options))
+        self.experience.tells_events = "event" in found[1]
+        return found
 
     def begin(self) -> int:
         """Begin a run where the environment begins it."""

@@ -12,6 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from recurl.env.observation import exits_view
+from recurl.env.protocol import (
+    announced_exits,
+    finite_reward,
+    known_event,
+    reset_result,
+    step_result,
+)
 from recurl.errors import ProtocolError
 from recurl.execution.engine import PieceLink, Stopped
 from recurl.learn.pac.experience import flat
@@ -56,18 +64,20 @@ def draw_outcomes(env: gym.Env[Any, Any], draws: Draws, link: PieceLink) -> list
 def _outcomes(env: gym.Env[Any, Any], state: Any, action: int, times: int) -> list[Any]:
     """The different results of a pair, in the order in which they came up, with their numbers."""
     found: dict[Hashable, list[Any]] = {}
-    space = env.observation_space
+    space, view = env.observation_space, exits_view(env)
     wanted = flat(space, state).tobytes()
     for _ in range(times):
-        observation, _ = env.reset(options={"state": state})
+        observation, _ = reset_result(env.reset(options={"state": state}))
         if flat(space, observation).tobytes() != wanted:
             raise ProtocolError("reset(options={'state': ...}) did not begin at the state given")
-        seen, reward, ended, cut, info = env.step(action)
-        exits = tuple(flat(space, one).tobytes() for one in info.get("exits", ()))
-        name = flat(space, seen).tobytes(), float(reward), ended, info.get("event"), exits
+        seen, gain, ended, cut, info = step_result(env.step(action))
+        reward, event = finite_reward(gain), known_event(info, ended)
+        announced = announced_exits(info, view) if event == "call" else ()
+        exits = tuple(flat(space, one).tobytes() for one in announced)
+        name = flat(space, seen).tobytes(), reward, ended, event, exits
         told = {key: info[key] for key in TOLD if key in info}
         entry = found.setdefault(
-            (*name, info.get("exit")), [(seen, float(reward), ended, cut, told), 0]
+            (*name, repr(info.get("exit"))), [(seen, reward, ended, cut, told), 0]
         )
         entry[1] += 1
     return [tuple(entry) for entry in found.values()]

@@ -9,16 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from operator import index
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from recurl.env.observation import exits_view
+from recurl.env.protocol import (
+    NO_CALL,
+    NOT_OBSERVATIONS,
+    allowed_actions,
+    announced_exits,
+    changed_mask,
+    check_form,
+    exit_taken,
+    finite_reward,
+    known_event,
+    not_announced,
+    not_in_space,
+    step_result,
+    told_event,
+)
 from recurl.errors import ProtocolError
 from recurl.learn.pac.confidence import level_size
-
-if TYPE_CHECKING:
-    import gymnasium as gym
 
 Outcome = tuple[str, int, int]
 """("step", state, -1), ("call", entry, number of what follows its exits), ("exit", index, -1), and
@@ -33,10 +48,17 @@ def by_level(number: int, level: int) -> int:
 
 
 def flat(space: Any, observation: Any) -> np.ndarray:
-    """An observation of a space as an array of numbers."""
-    if isinstance(space, spaces.Discrete):
-        return np.array([observation], np.int64)
-    return np.asarray(spaces.flatten(space, observation))
+    """An observation of a space as an array of numbers, equal ones bit for bit.
+
+    Raises:
+        ProtocolError: It is not an observation of the space.
+    """
+    try:
+        if isinstance(space, spaces.Discrete):
+            return np.array([index(observation)], np.int64)
+        return np.asarray(spaces.flatten(space, observation)) + 0  # -0.0 is 0.0
+    except NOT_OBSERVATIONS:
+        raise not_in_space(observation, space) from None
 
 
 @dataclass(slots=True)
@@ -93,14 +115,23 @@ class Experience:
         size: Sizes of levels. The start has number 0, pairs count from 1.
         several: Whether calls may have several exits. Then states with no call pending, where it
             does not matter which exit ends the run, are kept apart from those within calls.
+
+    Attributes:
+        tells_events: Whether the run has reported an event, or None, when it began: then it must
+            with every step.
     """
+
+    tells_events = False
 
     def __init__(
         self, env: gym.Env[Any, Any], size: Size = by_level, *, several: bool = False
     ) -> None:
+        if isinstance(env, gym.vector.VectorEnv):
+            raise ProtocolError("samples are taken in one environment, not in a vector environment")
         if not isinstance(env.action_space, spaces.Discrete):
             raise ProtocolError(f"learning needs Discrete actions, not {env.action_space}")
         self.space, self._n_actions = env.observation_space, int(env.action_space.n)
+        self._first_action, self._view = int(env.action_space.start), exits_view(env)
         self.size, self.several = size, several
         self._numbers: dict[Hashable, int] = {}
         self.observations: list[Any] = []
@@ -112,7 +143,8 @@ class Experience:
         self.parent: list[int] = []
         self.bottom: list[bool] = []
         self.returns: dict[tuple[int, ...], int] = {}
-        self._depth = 0
+        # Of each call that has not returned: the states after its exits.
+        self._calls: list[Sequence[int]] = []
 
     @property
     def starts(self) -> dict[int, int]:
@@ -156,6 +188,7 @@ class Experience:
         """Number of a state; a new one has no pairs yet."""
         name = (self.flat(observation).tobytes(), bottom and self.several)
         if name not in self._numbers:
+            check_form(observation, self.space)
             self._numbers[name] = len(self.observations)
             self.observations.append(observation)
             self.bottom.append(name[1])
@@ -171,12 +204,18 @@ class Experience:
             mask: The actions that exist there.
             depth: Number of pending calls.
         """
-        self._depth = depth
+        del self._calls[depth:]
         state = self.state(observation, depth == 0)
-        if not self.pairs_of[state]:
-            legal = range(self._n_actions) if mask is None else np.flatnonzero(mask).tolist()
+        if mask is None and self.pairs_of[state]:
+            return state
+        marked = allowed_actions(mask, self._n_actions)
+        legal = [self._first_action + action for action in marked]
+        known = [self.pairs[pair].action for pair in self.pairs_of[state]]
+        if not known:
             for action in legal:
-                self.new_pair(state, int(action))
+                self.new_pair(state, action)
+        elif legal != known:
+            raise changed_mask(observation, legal, known)
         return state
 
     def new_pair(self, state: int, action: int) -> Pair:
@@ -193,22 +232,42 @@ class Experience:
         return state
 
     def record(self, pair: int, result: tuple[Any, Any, bool, bool, dict[str, Any]]) -> int | None:
-        """Count the outcome of a step of the environment; the state after it, None at the end."""
-        observation, reward, ended, _, info = result
+        """Count the outcome of a step of the environment; the state after it, None at the end.
+
+        Raises:
+            ProtocolError: The environment does not keep the recursive protocol.
+        """
+        observation, gain, ended, _, info = step_result(result)
+        reward, mask = finite_reward(gain), info.get("action_mask")
+        event = (told_event if self.tells_events else known_event)(info, ended)
         if ended:
-            self._end(pair, float(reward))
+            self._end(pair, reward)
             return None
-        event, before = info.get("event"), self._depth
-        depth = before + {"call": 1, "return": -1}.get(event or "", 0)
-        target = self.visit(observation, info.get("action_mask"), depth)
         if event == "return":
-            self.leave(pair, float(reward), int(info["exit"]))
+            exit = self._exit_taken(info, observation)
+            target = self.visit(observation, mask, len(self._calls) - 1)
+            self.leave(pair, reward, exit)
         elif event == "call":
-            after = [self.state(exit_seen, before == 0) for exit_seen in info["exits"]]
-            self.call(pair, float(reward), target, after)
+            seen, outermost = announced_exits(info, self._view), not self._calls
+            target = self.visit(observation, mask, len(self._calls) + 1)
+            self._calls.append([self.state(exit_seen, outermost) for exit_seen in seen])
+            self.call(pair, reward, target, self._calls[-1])
         else:
-            self.step(pair, float(reward), target)
+            target = self.visit(observation, mask, len(self._calls))
+            self.step(pair, reward, target)
         return target
+
+    def _exit_taken(self, info: dict[str, Any], observation: Any) -> int:
+        """The exit by which the latest call returned."""
+        if not self._calls:
+            raise ProtocolError(NO_CALL)
+        after = self._calls[-1]
+        exit = exit_taken(info, len(after))
+        announced = self.observations[after[exit]]
+        if self.flat(observation).tobytes() != self.flat(announced).tobytes():
+            check_form(observation, self.space)
+            raise not_announced(exit, announced, observation)
+        return exit
 
     def record_many(
         self, pair: int, result: tuple[Any, Any, bool, bool, dict[str, Any]], times: int
@@ -220,14 +279,14 @@ class Experience:
             self._add(*self._last, times - 1)
 
     def _end(self, pair: int, reward: float) -> None:
-        if self._depth == 0:
+        if not self._calls:
             self.leave(pair, reward)
         elif self.several:
             self._add(pair, ("end", 0, -1), reward)
         else:
             raise ProtocolError(
-                f"a run ended with {self._depth} calls pending: with one exit every call returns. "
-                "Learn with a discount (gamma below 1), which allows it"
+                f"a run ended with {len(self._calls)} calls pending: with one exit every call "
+                "returns. Learn with a discount (gamma below 1), which allows it"
             )
 
     def step(self, pair: int, reward: float, target: int) -> None:

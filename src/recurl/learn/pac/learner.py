@@ -11,6 +11,7 @@ from recurl.arguments import with_known_names
 from recurl.errors import UnknownNameError
 from recurl.execution.engine import Work
 from recurl.execution.pieces import Session
+from recurl.learn.learner import subject_of
 from recurl.learn.pac.confidence import ALL_TIMES, FAMILIES
 from recurl.learn.pac.environment_draws import draw_outcomes
 from recurl.learn.pac.loop import PACTask, learn_adaptively, learn_planned, planned_total
@@ -121,7 +122,7 @@ class PACLearner:
     @with_known_names
     def learn(
         self,
-        source: RMDP | gym.Env[Any, Any],
+        source: RMDP | gym.Env[Any, Any] | str,
         *,
         most: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -132,7 +133,7 @@ class PACLearner:
         Args:
             source: A model, whose pairs are drawn from but whose probabilities are not looked at
                 (except that `steps`, where it is needed and not given, comes from its analysis); or
-                a recursive environment, in which episodes are played.
+                a recursive environment, or its id, in which episodes are played.
             most: Samples after which to stop, with whatever interval there is.
             checkpoint: File for the counts; sampling goes on from it where it exists.
             callback: Called as ``callback(lower, upper, work)`` with every new interval.
@@ -141,13 +142,15 @@ class PACLearner:
             NotProperError: A plan needs `steps`, and none is given or found.
             LimitError: A plan takes more samples than allowed.
             CheckpointError: The checkpoint is damaged, or of another model or seed.
+            ProtocolError: The environment does not keep the recursive protocol.
         """
+        subject: RMDP | gym.Env[Any, Any] = subject_of(source, "PACLearner.learn")
         task = PACTask(
             self.epsilon,
             self.delta,
             self.steps,
             self.reward_bound,
-            intervals=self._intervals(source),
+            intervals=self._intervals(subject),
             seed=self.seed,
             most=most,
             checkpoint=checkpoint,
@@ -155,11 +158,11 @@ class PACLearner:
             support=self.support,
             starts=self.starts,
         )
-        if isinstance(source, RMDP):
-            with self._session(draw_counts, source) as session:
-                return self._learn_model(source, task, session)
-        with self._session(draw_outcomes, source) as session:
-            return self._learn_environment(source, task, session)
+        if isinstance(subject, RMDP):
+            with self._session(draw_counts, subject) as session:
+                return self._learn_model(subject, task, session)
+        with self._session(draw_outcomes, subject) as session:
+            return self._learn_environment(subject, task, session)
 
     def _is_robust(self, source: RMDP | gym.Env[Any, Any]) -> bool:
         """Whether bounds come from robust value iteration on a model."""
