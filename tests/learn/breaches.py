@@ -48,6 +48,7 @@ BREACHES: list[tuple[dict[str, Any], str]] = [
     ({"seen": None}, r"the observation is not in the .* space: None is not of Box"),
     ({"seen": "there"}, r"the observation is not in the .* space: 'there' is not of Box"),
     ({"seen": np.zeros(3)}, r"the observation is not in the .* space: array.* is not of Box"),
+    ({"seen": np.array(["a", "b"])}, r"the observation is not in the .* space: array.* of Box"),
     ({"exits": ("there",)}, r"the observation is not in the .* space: 'there' is not of Box"),
     ({"last": "return"}, r"a run ends with the event None, but info\['event'\] is 'return'"),
 ]

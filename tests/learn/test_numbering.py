@@ -24,6 +24,9 @@ def table(space: spaces.Space[Any] | None = None, *, inherit: bool = False) -> N
 SPACES = [
     (spaces.Discrete(9), 3, 3, 4),
     (spaces.Box(0, 1, (2,)), np.ones(2), np.ones(2), np.array([1.0, 0.5])),
+    (spaces.Box(0, 1, (2,)), np.ones(2, np.float32), np.ones(2), np.array([-1.0, -0.5])),
+    (spaces.Box(-1, 1, (1,)), np.array([0.0]), np.array([-0.0], np.float32), np.array([-1.0])),
+    (spaces.MultiDiscrete([3, 3]), np.array([1, 2]), np.array([1, 2], np.int8), np.array([2, 1])),
     (spaces.MultiDiscrete([3, 3]), np.array([1, 2]), np.array([1, 2]), np.array([2, 1])),
     (spaces.Text(5), "ab", "ab", "ba"),
     (spaces.Text(5), "a [:", "a [:", "longer than five"),

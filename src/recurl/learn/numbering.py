@@ -23,11 +23,11 @@ from recurl.learn.store import ContextStore
 
 
 def key_function(space: spaces.Space[Any]) -> Callable[[Any], Hashable]:
-    """The key of an observation: numbers by value, arrays by their bytes."""
+    """The key of an observation: numbers by value, arrays by the bytes of their values."""
     if isinstance(space, spaces.Discrete):
         return index
     if isinstance(space, spaces.Box | spaces.MultiBinary | spaces.MultiDiscrete):
-        return np.ndarray.tobytes
+        return _array_key(np.dtype(space.dtype))
     if isinstance(space, spaces.Tuple):
         parts = [key_function(part) for part in space.spaces]
         return lambda value: tuple(key(x) for key, x in zip(parts, value, strict=True))
@@ -37,6 +37,17 @@ def key_function(space: spaces.Space[Any]) -> Callable[[Any], Hashable]:
     if isinstance(space, spaces.Text):
         return str
     raise ProtocolError(f"a table cannot be indexed by observations of {space}")
+
+
+def _array_key(dtype: np.dtype[Any]) -> Callable[[Any], bytes]:
+    """The bytes of an array of any type that holds numbers; -0.0 is 0.0."""
+
+    def key(value: Any) -> bytes:
+        array = value if value.dtype == dtype else value.astype(dtype)
+        found: bytes = array.tobytes()
+        return (array + 0).tobytes() if b"\x80" in found else found
+
+    return key
 
 
 def encode_key(key: Hashable) -> Any:
