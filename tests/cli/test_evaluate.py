@@ -33,7 +33,7 @@ def test_a_discount_changes_the_value_and_not_the_steps(run: Run, run_json: RunJ
     assert plain["runs"][0]["value"] == pytest.approx(19)
     assert found["runs"][0]["value"] < 2
     assert found["runs"][0]["steps"] == plain["runs"][0]["steps"]
-    assert "less than 1" in run("evaluate", "a", "--discount", "1", code=2).stderr
+    assert "at most 1" in run("evaluate", "a", "--discount", "1.5", code=2).stderr
 
 
 def test_discounted_runs_have_discounted_values(run: Run, run_json: RunJson) -> None:
@@ -43,3 +43,9 @@ def test_discounted_runs_have_discounted_values(run: Run, run_json: RunJson) -> 
     exact = recurl.solve(recurl.zoo.cloud(), gamma=0.5).value
     assert row["value"] == pytest.approx(exact, abs=0.01)
     assert learned["greedy"] == pytest.approx(exact, abs=3 * learned["margin"])
+
+
+def test_a_discount_of_1_leaves_rewards_as_they_are(run: Run, run_json: RunJson) -> None:
+    run("learn", "countdown", "--steps", "500", "--discount", "0.5", "--out", "a")
+    found = run_json("evaluate", "a", "--discount", "1")["runs"][0]["value"]
+    assert found > run_json("evaluate", "a")["runs"][0]["value"]

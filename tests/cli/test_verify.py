@@ -38,6 +38,12 @@ def test_foreign_damaged_and_missing_certificates(run: Run) -> None:
     assert "comes last" in run("verify", "cloud", "c.cert", "exits=1", code=2).stderr
 
 
+def test_a_discount_of_1_is_none(run_json: RunJson) -> None:
+    solved = run_json("solve", "cloud", "--discount", "1", "--certificate", "c.cert")
+    for discount in ((), ("--discount", "1")):
+        assert run_json("verify", "cloud", "c.cert", *discount)["lower"] == solved["lower"]
+
+
 def test_discounted_totals(run: Run, run_json: RunJson) -> None:
     """Betting with p = 0.6 does not end surely: without a discount, rewards add up forever."""
     model = ("gambler", "p=0.6")

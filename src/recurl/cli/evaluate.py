@@ -23,7 +23,7 @@ EXAMPLES = """\
 
 def evaluate(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder made by `recurl learn`.")],
-    discount: Annotated[float | None, real("Discount of each step.", above=0, below=1)] = None,
+    discount: Annotated[float | None, real("Discount of each step.", above=0, most=1)] = None,
     json: AsJson = False,
 ) -> None:
     """Evaluate the greedy policies of learned runs.

@@ -51,7 +51,7 @@ def solve(
         float | None, real("Stop when it is clear whether the optimum reaches this.")
     ] = None,
     discount: Annotated[
-        float | None, real("Discount of each step; also for `recurl verify`.", above=0, below=1)
+        float | None, real("Discount of each step; also for `recurl verify`.", above=0, most=1)
     ] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="File for the evidence that `recurl verify` checks.")

@@ -26,7 +26,7 @@ def verify(
         Path, typer.Argument(metavar="CERT", help="File written by solve --certificate.")
     ],
     discount: Annotated[
-        float | None, real("Discount of each step, as given to solve.", above=0, below=1)
+        float | None, real("Discount of each step, as given to solve.", above=0, most=1)
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -43,7 +43,7 @@ def verify(
     if not certificate.is_file():
         raise UsageError(f"{certificate}: file not found (the certificate comes last)")
     found = read_model(model, parameters)
-    if discount is not None:
+    if discount not in (None, 1):
         found = discount_steps(found, discount)
     try:
         with Progress(f"verifying {certificate}"):
