@@ -227,3 +227,23 @@ def test_the_sentence_says_whether_the_policy_needs_the_stack() -> None:
     assert str(recurl.solve(recurl.zoo.gambler())).endswith("Attained by a stackless policy.")
     said = str(recurl.solve(recurl.zoo.cloud()))
     assert said.endswith("Attained by a policy that uses the stack.")
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_probabilities_and_steps_stay_in_their_range(objective: str) -> None:
+    builder = recurl.Builder("m").component("C", entries="in", exits=["x", "y"]).box("b", "C")
+    builder.at("in").action("go").to("y", 0.55).to("b", 0.45).action("up").to("y")
+    builder.at("b.x").action("go").to("x").at("b.y").action("go").to("y", 0.5).to("b", 0.5)
+    model = builder.build()
+    for of in ("exit:x", "exit:y", "reward"):
+        found = recurl.solve(model, "certified", of=of, objective=objective)
+        assert 0.0 <= found.lower <= found.upper <= 1.0
+        proved = recurl.verify(model, found.certificate)
+        assert (proved.lower, proved.upper) == (found.lower, found.upper)
+
+
+def test_ends_that_are_clear_replace_wider_ones() -> None:
+    worth = Question("max", "none", (-2.0,))
+    assert (solution(-3, 1, worth).lower, solution(-3, 1, worth).upper) == (-2, 0)
+    assert solution(-1, math.inf, Question("min", "steps")).lower == 0
+    assert solution(-1, 1, Question("max", "none", (1.0,))).lower == 0

@@ -401,3 +401,37 @@ def test_steps_below_zero_prove_nothing() -> None:
     d = [steps[model.local_name(v)] for v in range(t.n_vertices)]
     with pytest.raises(CertificateError, match="steps at A"):
         recurl.verify(model, bare(model, d))
+
+
+def _stay_or_leave(reward: int) -> recurl.RMDP:
+    builder = recurl.Builder("m").component("A", entries="in", exits=["x", "y"])
+    builder.at("in").action("go").to("n", 0.5).to("x", 0.5).action("up", reward=reward).to("n")
+    return builder.at("n").action("go").to("y").build()
+
+
+@pytest.mark.parametrize(
+    ("objective", "end", "clear", "narrow"),
+    [("max", "upper", 1.0, 0.9), ("min", "lower", 0.0, 0.1)],
+)
+def test_a_claim_that_is_clear_needs_no_better_bounds(
+    objective: str, end: str, clear: float, narrow: float
+) -> None:
+    model = _stay_or_leave(0)
+    found = recurl.solve(model, "certified", of="exit:y", objective=objective).certificate
+    more = [1, 0, 0, 1]  # not at the exits
+    loose = [[x + y for x, y in zip(p.values, more, strict=True)] for p in found.points]
+    points = [msgspec.structs.replace(found.points[i], values=x) for i, x in enumerate(loose)]
+    weaker = msgspec.structs.replace(found, points=points, **{end: clear})
+    assert getattr(recurl.verify(model, weaker), end) == clear
+    with pytest.raises(CertificateError, match=f"the {end} claim"):
+        recurl.verify(model, msgspec.structs.replace(weaker, **{end: narrow}))
+
+
+@pytest.mark.parametrize("reward", [-1, 1])
+def test_a_claim_is_not_clear_with_rewards_of_that_sign(reward: int) -> None:
+    model = _stay_or_leave(reward)
+    objective = "max" if reward > 0 else "min"
+    found = recurl.solve(model, "certified", objective=objective).certificate
+    end = "upper" if reward > 0 else "lower"
+    with pytest.raises(CertificateError, match=f"the {end} claim"):
+        recurl.verify(model, msgspec.structs.replace(found, **{end: 0.0}))

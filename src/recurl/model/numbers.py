@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -282,11 +283,13 @@ class ExactNumbers:
             return exact(self._reward[transition])
         return Fraction(float(self._floats[2][transition]))
 
-    def greatest_reward(self) -> Fraction:
-        """The size of the greatest reward."""
+    @cached_property
+    def reward_range(self) -> tuple[Fraction, Fraction]:
+        """The least and the greatest reward."""
         if self._reward is not None:
-            return max((abs(exact(x)) for x in set(self._reward)), default=Fraction(0))
-        return Fraction(float(abs(self._floats[2]).max(initial=0.0)))
+            every = [exact(x) for x in set(self._reward)]
+            return min(every), max(every)
+        return Fraction(float(self._floats[2].min())), Fraction(float(self._floats[2].max()))
 
     def times(self, factor: Fraction, reward: np.ndarray) -> ExactNumbers:
         """The same with all rewards times a factor, and their floats.

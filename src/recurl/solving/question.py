@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,21 @@ class Question:
             raise ValueError(f"the start component has {count} exits, exit_values {len(given)}")
         return self.sign * np.array(given, np.float64)
 
+    def clear_bounds(self, model: RMDP) -> tuple[float, float]:
+        """Bounds of every total: without losses it is at least 0, or what the worst exit is worth.
+
+        Example:
+            >>> import recurl
+            >>> Question("min", "steps").clear_bounds(recurl.zoo.cloud())
+            (0.0, inf)
+        """
+        losses, gains = False, self.rewards == "steps"
+        if self.rewards in ("model", "given end"):
+            least, most = model.exact.reward_range
+            losses, gains = least < 0, most > 0
+        lower = -math.inf if losses else min((0.0, *self.exit_values))
+        return lower, math.inf if gains else max((0.0, *self.exit_values))
+
     def certificate(
         self, model: RMDP, interval: tuple[float | None, float | None], **evidence: Any
     ) -> Certificate:
@@ -66,11 +82,15 @@ class Question:
 
         Args:
             model: The model that is asked about.
-            interval: Both ends; None where nothing is claimed.
+            interval: Both ends; None where nothing is claimed. Clear bounds are claimed instead
+                where they are narrower.
             **evidence: The attributes of `Certificate` that prove it.
         """
-        values = list(self.exit_values)
-        head = model.fingerprint, self.objective, self.rewards, values, *interval
+        values, (least, most) = list(self.exit_values), self.clear_bounds(model)
+        lower, upper = interval
+        lower = None if lower is None else max(lower, least)
+        upper = None if upper is None else min(upper, most)
+        head = model.fingerprint, self.objective, self.rewards, values, lower, upper
         return Certificate(*head, **evidence)
 
     @classmethod

@@ -68,7 +68,7 @@ def scale_of(model: RMDP, question: Question) -> int:
         return 0
     most = Fraction(greatest)
     if question.rewards == "model":
-        most = max(most, model.exact.greatest_reward())
+        most = max(most, *map(abs, model.exact.reward_range))
     elif question.rewards == "steps":
         most = max(most, Fraction(1))
     if not most:

@@ -69,6 +69,9 @@ class Solution:
     _certify: Callable[[], Certificate] | None = None
 
     def __post_init__(self) -> None:
+        least, most = self.question.clear_bounds(self.model)
+        object.__setattr__(self, "lower", max(self.lower, least))
+        object.__setattr__(self, "upper", min(self.upper, most))
         assert self.lower <= self.upper, (
             f"{self.model.name}: {self.method} gave lower {self.lower} > upper {self.upper}"
         )

@@ -68,7 +68,7 @@ class BoundChecker(Checker):
     def __init__(self, model: RMDP, given: Certificate) -> None:
         super().__init__(model, given)
         t, self.sign = self.tables, 1 if given.objective == "max" else -1
-        self.gain = self.gain if self.sign > 0 else -self.gain
+        self.gain = self.paid if self.sign > 0 else -self.paid
         self.none, self.one = (Numbers(np.full(t.n_actions, x)) for x in (0.0, 1.0))
         self.above, self.below = (given.upper, given.lower)[:: self.sign]
         callee = t.box_component[t.vertex_box[t.vertex_kind == CALL]]
@@ -192,7 +192,8 @@ class BoundChecker(Checker):
             self.points, self.w, "point {}", mixes, self.reach, base=True, floor=self.floor
         )
         self._check(points, self.gain)
-        self._check_claim(points, self.sign, self.above)
+        if self.above is not None:
+            self._check_claim(points, self.sign)
 
     def _check_pieces(self) -> None:
         """Pieces R + p.v + (1 - sum p) min v are at most what they reach; the claim below."""
@@ -201,18 +202,16 @@ class BoundChecker(Checker):
         self.require(self.cost[exits], "piece {}", (self.pieces, exits))
         pieces = Family(self.pieces, self.cost, "piece {}", mixes, self.weights)
         self._check(pieces, -self.gain, strict=self.grows)
-        self._check_claim(pieces, -self.sign, self.below)
+        if self.below is not None:
+            self._check_claim(pieces, -self.sign)
 
-    def _check_claim(self, family: Family, sign: int, claim: float | None) -> None:
+    def _check_claim(self, family: Family, sign: int) -> None:
         """The start is entered as if by calls after the others, which return to the exits."""
-        if claim is None:
-            return
         ports, outside = self.start([sign * self.unit * Fraction(x) for x in self.root])
         call = np.arange(len(self.shares)) + len(family.copies.calls)
         found, shares = family.entered(call, ports, outside), self.shares.values()
         total = sum(share * found.exact(i) for i, share in enumerate(shares))
-        end = "upper" if sign > 0 else "lower"
-        self.expect(total <= sign * self.unit * Fraction(claim), f"the {end} claim")
+        self.claim("upper" if sign > 0 else "lower", Fraction(sign * total))
 
     def _check_weights(self, weights: Weights, what: str) -> None:
         """Weights p >= 0, sum p <= 1; p <= sum p p' for actions, p(call) <= sum p(en) p(ret)."""

@@ -25,7 +25,7 @@ class Checker:
         first: First entry of the start component.
         shares: Its entries in which runs begin, with their probabilities.
         unit: What 1 is in units of the certificate.
-        gain: Expected reward of every action, in units of the certificate.
+        paid: Expected reward of every action, in units of the certificate.
         steps: The bound on expected steps that was proved.
     """
 
@@ -38,13 +38,13 @@ class Checker:
         prob, reward = exact.nearest()
         self.prob = Numbers.nearest(prob, cache(exact.prob))
         self.reward = Numbers.nearest(reward, cache(exact.reward))
-        self.gain = Numbers(np.full(t.n_actions, float(given.rewards == "steps")))
+        self.paid = Numbers(np.full(t.n_actions, float(given.rewards == "steps")))
         if given.rewards == "model":
-            self.gain = (self.prob * self.reward).sums(np.diff(t.transition_start))
+            self.paid = (self.prob * self.reward).sums(np.diff(t.transition_start))
         self.unit = Fraction(2) ** -given.scale
         if given.scale:
             unit = np.ldexp(np.ones(1), -given.scale)
-            self.gain = self.gain * Numbers.nearest(unit, lambda _: self.unit)
+            self.paid = self.paid * Numbers.nearest(unit, lambda _: self.unit)
 
     def theorems(self) -> list[str]:
         """Check everything; the theorems that were used, by key."""
@@ -58,6 +58,20 @@ class Checker:
         ends = (float(given.infinite),) * 2 if given.infinite else (given.lower, given.upper)
         of, what = given.objective, given.rewards
         return Verdict(*ends, self.steps, self.checked, of, what, worth, theorems)
+
+    def claim(self, end: str, found: Fraction) -> None:
+        """An end that is claimed, after one was found, in units of the certificate.
+
+        Without gains, no total is above 0 or above what the best exit is worth; this is clear.
+        """
+        claimed: float | None = getattr(self.given, end)
+        if claimed is None:
+            return
+        sign = 1 if end == "upper" else -1
+        cost, bound = -self.paid if sign > 0 else self.paid, sign * found / self.unit
+        if bound > sign * Fraction(claimed) and not any(True for _ in cost.failing()):
+            bound = max(Fraction(0), *(sign * Fraction(x) for x in self.root))
+        self.expect(bound <= sign * Fraction(claimed), f"the {end} claim")
 
     def expect(self, holds: bool, what: str) -> None:
         """One inequality, decided in exact numbers."""

@@ -86,7 +86,7 @@ class ValueChecker(Checker):
         """Check everything, where runs can come to."""
         given, states = self.given, self.states
         sign, ends = self._sign()
-        gain, none = self.gain if sign > 0 else -self.gain, Numbers(np.zeros(len(self.gain.near)))
+        gain, none = self.paid if sign > 0 else -self.paid, Numbers(np.zeros(len(self.paid.near)))
         upper = (self.high, -gain if given.infinite else gain)
         free = self.pays & (states.kind != RETURN) & bool(given.infinite)
         for x in (self.left,) if ends else (self.left, self.low, self.high[np.flatnonzero(~free)]):
@@ -123,7 +123,7 @@ class ValueChecker(Checker):
         if self.given.infinite:
             return 1 if self.given.infinite == "inf" else -1, False
         _, action = self.base.actions(np.flatnonzero(self.base.visited), every=True)
-        paid = [Numbers(np.array(self.root, np.float64)), self.gain[np.unique(action)]]
+        paid = [Numbers(np.array(self.root, np.float64)), self.paid[np.unique(action)]]
         losses = any(True for x in paid for _ in x.failing())
         gains = any(True for x in paid for _ in (-x).failing())
         self.expect(not (gains and losses and self.mixes), "that totals have one sign")
@@ -214,12 +214,10 @@ class ValueChecker(Checker):
         up, down = (self._entry(x, copy, ports, pays) for x in (self.high, self.low))
         lows = [down.at_least(after, m) for m in down.levels(after)]
         highs = list(up.at_most(after))
-        shares = [share / self.unit for share in self.shares.values()]
-        low = sum(share * max(x.exact(i) for x in lows) for i, share in enumerate(shares))
-        high = sum(share * min(x.exact(i) for x in highs) for i, share in enumerate(shares))
+        shares = list(enumerate(self.shares.values()))
+        low = sum((share * max(x.exact(i) for x in lows) for i, share in shares), Fraction(0))
+        high = sum((share * min(x.exact(i) for x in highs) for i, share in shares), Fraction(0))
         if given.infinite:
-            self.expect(high * self.unit < 1, "that runs may not end")
-            return
-        low, high = (low, high) if sign > 0 else (-high, -low)
-        self.expect(given.lower is None or low >= Fraction(given.lower), "the lower claim")
-        self.expect(given.upper is None or high <= Fraction(given.upper), "the upper claim")
+            self.expect(high < 1, "that runs may not end")
+        self.claim("lower", low if sign > 0 else -high)
+        self.claim("upper", high if sign > 0 else -low)
