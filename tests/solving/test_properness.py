@@ -185,3 +185,20 @@ def test_the_radius_of_the_gambler() -> None:
     assert found.radius == pytest.approx(0.1)
     assert found.bound_within(found.radius) == math.inf
     assert found.bound_within(0.0) == found.bound
+
+
+def test_vertices_that_no_run_visits_do_no_harm_with_several_exits() -> None:
+    """A loop that is never entered, and a trap behind an exit that is never taken."""
+    builder = recurl.Builder("m").component("A", entries="in", exits=["x", "y"]).box("b", "C")
+    builder.at("in").action("go").to("b").at("b.x").action("go").to("x").action("or").to("y")
+    builder.at("b.z").action("go").to("trap").at("trap").action("a").to("trap")
+    builder.at("lost").action("stay").to("lost")
+    builder.component("C", entries="in", exits=["x", "z"]).box("c", "C")
+    builder.at("in").action("go").to("x", 0.5).to("c", 0.5).action("up").to("x")
+    builder.at("c.x").action("go").to("x").at("c.z").action("go").to("z")
+    found = recurl.analyse(builder.build())
+    assert found.verdict == "proper"
+    assert found.bound == pytest.approx(5)
+    assert "vertices that no run visits" in found.reason
+    assert found.steps is not None
+    assert found.steps[found.model.find("A.trap")] == np.inf

@@ -17,7 +17,7 @@ from recurl.solving.evaluate import evaluate
 from recurl.solving.expectations import expectations
 from recurl.solving.offsets import bounds_with_offsets, bounds_with_reach
 from recurl.solving.reach import call_worth, certain_reach
-from recurl.solving.rows import Rows, rows_of_model
+from recurl.solving.rows import Rows, part_of, rows_of_model
 from recurl.solving.steps import Steps, greatest_steps, inductive, no_offsets
 
 if TYPE_CHECKING:
@@ -222,10 +222,7 @@ def _proper(model: RMDP, rows: Rows, found: Steps, *, exact: bool) -> Analysis:
     steps = _certain(model.tables, rows, found.values)
     if steps is None:
         return Analysis(model, "unknown", "its expected steps are too large for floats to prove")
-    bound = model.start_value(steps)
-    reason = _at_most(bound)
-    if not np.isfinite(steps).all():
-        reason += "; from vertices that no run visits it may not end"
+    bound, reason = _at_most(model, steps)
     radius = _radius(model.tables, steps) if (model.tables.n_exits == 1).all() else 0.0
     return Analysis(model, "proper", reason, bound, exact=exact, steps=steps, radius=radius)
 
@@ -310,10 +307,13 @@ def _multi_exit(model: RMDP, rows: Rows, found: Steps) -> Analysis:
     """Verdict on a multi-exit model on which the relaxation without offsets diverges."""
     if (endless := found.stays & _visited(model)).any():
         return _not_proper(model, found, endless)
-    proved = _multi_exit_bounds(model.tables, rows, model.reach)
+    proved, seen = _multi_exit_bounds(model.tables, rows, model.reach), _visited(model)
+    if proved is None and not seen[model.tables.states].all():
+        proved = step_evidence(part_of(model.tables, seen).tables)
+        proved = proved and proved._replace(steps=np.where(seen, proved.steps, np.inf))
     if proved is not None:
-        bound = model.start_value(proved.steps)
-        return Analysis(model, "proper", _at_most(bound), bound, steps=proved[0], reach=proved[1])
+        bound, reason = _at_most(model, proved.steps)
+        return Analysis(model, "proper", reason, bound, steps=proved.steps, reach=proved.reach)
     if model.kind.hierarchical and (stacks := _by_stacks(model)) is not None:
         return stacks
     ending = endless_policy(model)
@@ -334,5 +334,10 @@ def _by_stacks(model: RMDP) -> Analysis | None:
     return analyse_stacks(model)
 
 
-def _at_most(bound: float) -> str:
-    return f"no policy takes more than {bound:.10g} steps on average"
+def _at_most(model: RMDP, steps: Floats) -> tuple[float, str]:
+    """The bound from the start, and what it says."""
+    bound = model.start_value(steps)
+    reason = f"no policy takes more than {bound:.10g} steps on average"
+    if not np.isfinite(steps).all():
+        reason += "; from vertices that no run visits it may not end"
+    return bound, reason
