@@ -87,3 +87,35 @@ def test_finite_ones_have_none() -> None:
     model = recurl.zoo.gambler(p=0.4)
     assert must_go_on(model, Question("min", "steps")) is None
     assert can_go_on(model, Question("max", "steps"), recurl.Policy.uniform(model)) is None
+
+
+def idle_or_lose() -> recurl.RMDP:
+    """To wait costs nothing; whoever calls B may come to lose 1 again and again."""
+    builder = recurl.Builder("idle").component("A", entries="in", exits="out").box("b", "B")
+    builder.at("in").action("go", reward=2).to("room").at("room").action("wait").to("room")
+    builder.action("call").to("b", "3/4").to("out", "1/4").at("b.out").action("up").to("out")
+    builder.component("B", entries="in", exits="out").box("c", "B")
+    builder.at("in").action("go").to("out", 0.55).to("c", 0.45)
+    return builder.at("c.out").action("again", reward=-1).to("c").build("A")
+
+
+def critical_pay() -> recurl.RMDP:
+    """What is paid takes infinitely long only just, what is not paid need not end."""
+    builder = recurl.Builder("pay").component("A", entries="in", exits=["x", "y"]).box("a", "A")
+    builder.at("in").action("go").to("x", "1/3").to("a", "2/3")
+    builder.at("a.x").action("paid", reward=1).to("a", "1/3").to("x", "2/3")
+    builder.action("free").to("a", 0.9).to("x", 0.1)
+    return builder.at("a.y").action("up").to("y").build()
+
+
+@pytest.mark.parametrize(
+    ("model", "objective", "infinite"),
+    [(idle_or_lose(), "min", -math.inf), (critical_pay(), "max", math.inf)],
+)
+def test_a_policy_that_is_paid_is_found_where_the_witness_is_not(
+    model: recurl.RMDP, objective: str, infinite: float
+) -> None:
+    solution = recurl.solve(model, objective=objective)
+    assert solution.value == infinite
+    verdict = recurl.verify(model, solution.certificate)
+    assert (verdict.lower, verdict.upper) == (infinite, infinite)

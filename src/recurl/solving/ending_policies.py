@@ -92,7 +92,7 @@ def endless_policy(model: RMDP) -> Evaluation | None:
         >>> endless_policy(recurl.zoo.and_or()) is None
         True
     """
-    for policy in chain(_improved(model), _discounted(model)):
+    for policy in chain(_improved(model), discounted_best(model, Question("max", "steps"))):
         found = evaluate(policy)
         if found.termination[1] < 1 - 1e-9:
             return found
@@ -110,15 +110,15 @@ def _improved(model: RMDP) -> Iterator[Policy]:
         policy = better
 
 
-def _discounted(model: RMDP) -> Iterator[Policy]:
-    """Policies that take most discounted steps, first without their contexts."""
+def discounted_best(model: RMDP, question: Question) -> Iterator[Policy]:
+    """Policies with the best discounted totals, first without their contexts."""
     from recurl.solving.certified import solve_certified
 
     if model.tables.n_vertices > _LARGEST or model.tables.max_actions < 2:
         return
     for gamma in _DISCOUNTS:
-        width, steps = 0.02 / (1 - gamma), Question("max", "steps")
-        found = solve_certified(discount_steps(model, gamma), steps, width, time_limit=_SECONDS)
+        discounted, width = discount_steps(model, gamma), 0.02 / (1 - gamma)
+        found = solve_certified(discounted, question, width, time_limit=_SECONDS)
         assert found.policy is not None
         policy = undiscounted_policy(found.policy, model)
         if len(policy.actions) <= _LARGEST_POLICY:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from recurl.errors import CertificateError, NotProperError
 from recurl.model.certificate import Piece, Point
 from recurl.model.tables import CALL
 from recurl.policy.policy import RANDOM, Policy
+from recurl.solving.ending_policies import discounted_best
 from recurl.solving.evaluate import evaluate
 from recurl.solving.infinite import can_go_on, greedy, must_go_on
 from recurl.solving.least_cost import least_cost
@@ -26,7 +29,7 @@ from recurl.solving.termination import termination
 if TYPE_CHECKING:
     from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
-    from recurl.model.tables import Floats, Tables
+    from recurl.model.tables import Floats, Ints, Tables
     from recurl.solving.properness import Analysis
     from recurl.solving.question import Question
 
@@ -101,10 +104,11 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
 
 
 def _paid_without_end(model: RMDP, question: Question, began: float) -> Solution | None:
-    """An infinite optimum of a policy that ends least, or that takes what is paid at once."""
-    t, total = model.tables, math.inf * question.sign
-    gain = np.add.reduceat(t.prob * question.transition_rewards(t), t.transition_start[:-1])
-    tried = (may_not_end(model, question, total, own) for own in (None, greedy(t, gain)))
+    """An infinite optimum of a policy that ends least, or that is paid well, at once or later."""
+    total, policies = math.inf * question.sign, discounted_best(model, question)
+    others = (each.actions for each in policies if each.kind == "stackless")
+    actions = chain([None, _paid_at_once(model, question)], others)
+    tried = (may_not_end(model, question, total, own) for own in actions)
     found = next((each for each in tried if each is not None), None)
     if found is None or found.values is None:
         return None
@@ -195,19 +199,37 @@ def _certify_infinite(
     model: RMDP, question: Question, analysis: Analysis, value: float
 ) -> Certificate:
     """The certificate of an infinite optimum, as totals are made great."""
-    total, actions = value * question.sign, None
-    if value < 0:
-        found = must_go_on(model, question)
-    else:
-        assert analysis.witness is not None
-        found = can_go_on(model, question, analysis.witness)
-        if analysis.witness.kind == "stackless" and (analysis.witness.actions >= 0).all():
-            actions = analysis.witness.actions
-    found = found or may_not_end(model, question, total, actions)
-    found = found or may_not_end(model, question, total)
+    tried = _of_all(model, question) if value < 0 else _of_some(model, question, analysis)
+    found = next((each for each in tried if each is not None), None)
     if found is None:
         raise CertificateError(f"{model.name}: no certificate was found for the infinite optimum")
     return found
+
+
+def _of_all(model: RMDP, question: Question) -> Iterator[Certificate | None]:
+    """Attempts to prove that all policies pay infinitely much."""
+    yield must_go_on(model, question)
+    yield may_not_end(model, question, -math.inf * question.sign)
+
+
+def _of_some(model: RMDP, question: Question, analysis: Analysis) -> Iterator[Certificate | None]:
+    """Attempts to prove that a policy is paid infinitely much: the witness, or one paid better."""
+    total, witness = math.inf * question.sign, analysis.witness
+    assert witness is not None
+    paid = Policy.stackless(model, _paid_at_once(model, question))
+    for policy in chain([witness, paid], discounted_best(model, question)):
+        yield can_go_on(model, question, policy)
+        if policy.kind == "stackless" and (policy.actions >= 0).all():
+            yield may_not_end(model, question, total, policy.actions)
+        if policy is witness:
+            yield may_not_end(model, question, total)
+
+
+def _paid_at_once(model: RMDP, question: Question) -> Ints:
+    """The actions that are paid most, as totals are made great."""
+    t = model.tables
+    gain = np.add.reduceat(t.prob * question.transition_rewards(t), t.transition_start[:-1])
+    return greedy(t, gain)
 
 
 def _infinite_value(model: RMDP, question: Question, analysis: Analysis) -> float | None:
