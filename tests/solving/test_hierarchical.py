@@ -187,3 +187,22 @@ def test_rewards_of_both_signs_need_policies_that_end() -> None:
     level = msgspec.structs.replace(own.values, progress=[1.0] * len(own.values.progress))
     with pytest.raises(CertificateError, match="not proved"):
         recurl.verify(model, msgspec.structs.replace(own, values=level))
+
+
+@pytest.mark.parametrize(("objective", "of"), [("max", "reward"), ("min", "steps")])
+def test_the_interval_is_that_of_the_certificate_where_asking_again_costs(
+    objective: str, of: str
+) -> None:
+    builder = recurl.Builder("desk").component("desk", entries="in", exits=["done", "failed"])
+    builder.box("agent", "agent").at("in").action("ask", reward=-1).to("agent")
+    builder.at("agent.solved").action("thank", reward=-1).to("done")
+    builder.at("agent.refused").action("retry", reward=-1).to("agent")
+    builder.action("give up", reward=-20).to("failed")
+    builder.component("agent", entries="in", exits=["solved", "refused"])
+    builder.at("in").action("work", reward=-3).to("solved", 0.6).to("refused", 0.4)
+    model = builder.action("refuse", reward=-1).to("refused").build("desk")
+    solution = recurl.solve(model, objective=objective, of=of)
+    verdict = recurl.verify(model, solution.certificate)
+    assert verdict.theorems == ("costs", "policy")
+    assert (verdict.lower, verdict.upper) == (solution.lower, solution.upper)
+    assert solution.gap < 1e-6

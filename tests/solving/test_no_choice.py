@@ -162,3 +162,18 @@ def test_loops_that_no_run_visits_do_not_count() -> None:
         assert found.certificate is not None
         verdict = recurl.verify(model, found.certificate)
         assert (verdict.lower, verdict.upper) == (found.lower, found.upper)
+
+
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_critical_chains_have_the_same_certificate_for_both_optima(objective: str) -> None:
+    builder = recurl.Builder("critical").component("A", entries="in", exits=["x", "y"])
+    builder.box("one", "A").box("two", "A")
+    builder.at("in").action("go").to("one", "1/2").to("x", "1/4").to("y", "1/4")
+    for name in ("x", "y"):
+        builder.at(f"one.{name}").action("go").to("two").at(f"two.{name}").action("go").to(name)
+    model = builder.build()
+    solution = recurl.solve(model, of="exit:x", objective=objective)
+    verdict = recurl.verify(model, solution.certificate)
+    assert (verdict.lower, verdict.upper) == (solution.lower, solution.upper)
+    assert solution.lower <= 0.5 <= solution.upper
+    assert solution.gap < 1e-6

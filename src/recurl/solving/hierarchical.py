@@ -55,7 +55,7 @@ def solve_hierarchical(
         found = solve_one_exit(flat, Question(question.objective), epsilon, **options)
     except NotProperError:
         return None
-    return replace(
+    answer = replace(
         found,
         model=model,
         question=question,
@@ -66,6 +66,8 @@ def solve_hierarchical(
         values_upper=_on_empty_stack(model, states, found.values_upper),
         _certify=partial(_stack_certificate, model, question, (epsilon, options), states, found),
     )
+    proper = found.values_lower is not None
+    return answer if proper else answer.as_proved(epsilon)
 
 
 def _stack_certificate(

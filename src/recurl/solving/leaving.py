@@ -65,7 +65,8 @@ def solve_leaving(model: RMDP, question: Question) -> Solution | None:
     worth = np.abs(question.root_values(model.tables))
     gain = np.abs(question.transition_rewards(model.tables))
     search = LeavingSearch.of(model, worth, None if question.rewards == "none" else gain)
-    greatest = (question.objective == "max") == (sign > 0)
+    chain = bool((np.diff(model.tables.action_start) <= 1).all())  # the greatest is the least
+    greatest = chain or (question.objective == "max") == (sign > 0)
     proof = search.proof(greatest=greatest)
     low, high = leaving_interval(model, worth, proof)
     policy, certify = Policy.stackless(model, proof.actions), partial(leaving_certificate, model)

@@ -9,7 +9,8 @@ import heapq
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,6 @@ from recurl.solving.path_certificate import path_certificate
 from recurl.solving.solution import Solution
 
 if TYPE_CHECKING:
-    from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
     from recurl.solving.question import Question
 
@@ -74,17 +74,9 @@ def solve_deterministic(
         exits[entry], total = found[0], total + model.exact.start(entry) * found[1]
     lower, upper = graph.by_vertex(best, root)
     low, high = (rounded(int(question.sign) * total) for rounded in (float_below, float_above))
-    certify: Callable[[], Certificate] = partial(
-        general_certificate, model, question, epsilon, options
-    )
     proved = path_certificate(model, question, order, choice, exits) if ends else None
-    if proved is not None:
-        certify = lambda: proved  # noqa: E731
-        assert proved.lower is not None
-        assert proved.upper is not None
-        if proved.upper - proved.lower <= _CLOSE * max(abs(low), abs(high)):
-            low, high = proved.lower, proved.upper
-    return Solution(
+    certify = partial(general_certificate, model, question, epsilon, options)
+    answer = Solution(
         model,
         question,
         low,
@@ -95,9 +87,11 @@ def solve_deterministic(
         values_lower=lower,
         values_upper=upper,
         work={"vertices": t.n_vertices},
-        seconds=time.perf_counter() - began,
-        _certify=certify,
+        _certify=certify if proved is None else lambda: proved,
     )
+    if proved is not None:
+        answer = answer.as_proved(_CLOSE * max(abs(low), abs(high)))
+    return replace(answer, seconds=time.perf_counter() - began)
 
 
 class _Graph:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
     from recurl.solving.question import Question
 
 _UNIT, _LEAST = 1.2e-16, 1e-323
-_NARROW, _FAR = 1e-8, 16.0
-"""Width, and multiple of the known width, up to which an interval is that of its certificate."""
+_NARROW = 1e-8
+"""Width up to which an interval is that of its certificate."""
 
 
 def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
@@ -61,15 +60,7 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
         low, high = found.steps_interval
     elif question.rewards == "none":
         low, high = _worth_of_exits(question, list(found.exit_intervals.values()))
-    certify: Callable[[], Certificate] = partial(chain_certificate, model, question)
-    if low < high or math.isfinite(low):
-        with suppress(CertificateError):
-            proved = certify()
-            low, high = _as_proved(proved, low, high)
-            certify = lambda: proved  # noqa: E731
-    if epsilon < high - low < math.inf:
-        reason += f"; {NEARLY_BALANCED}"
-    return Solution(
+    answer = Solution(
         model,
         question,
         low,
@@ -77,19 +68,13 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
         method="evaluation",
         reason=reason,
         policy=found.policy,
-        seconds=time.perf_counter() - began,
-        _certify=certify,
+        _certify=partial(chain_certificate, model, question),
     )
-
-
-def _as_proved(proved: Certificate, low: float, high: float) -> tuple[float, float]:
-    """The interval of a certificate, unless a much narrower one is known."""
-    if proved.infinite is not None:
-        return float(proved.infinite), float(proved.infinite)
-    assert proved.lower is not None
-    assert proved.upper is not None
-    close = proved.upper - proved.lower <= max(_NARROW, _FAR * (high - low))
-    return (proved.lower, proved.upper) if close else (low, high)
+    if low < high or math.isfinite(low):
+        answer = answer.as_proved(_NARROW)
+    if epsilon < answer.gap < math.inf:
+        reason += f"; {NEARLY_BALANCED}"
+    return replace(answer, reason=reason, seconds=time.perf_counter() - began)
 
 
 def solve_chain_given_end(model: RMDP, question: Question) -> Solution:

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,8 @@ NEARLY_BALANCED = "where calls and returns are nearly balanced, floats prove no 
 """Why an interval is wide although the total is finite."""
 MOST = 2000
 """Intervals that are kept; of more, every other one is dropped."""
+_FAR = 16.0
+"""Multiple of the known width up to which an interval is that of its certificate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +96,25 @@ class Solution:
         if self._certify is None:
             raise CertificateError(f"there is no certificate for this answer: {self.reason}")
         return self._certify()
+
+    def as_proved(self, narrow: float) -> Solution:
+        """The same answer with the interval of its certificate, unless that is much wider.
+
+        Args:
+            narrow: Width up to which an interval is never too wide.
+        """
+        try:
+            proved = self.certificate
+        except CertificateError:
+            return self
+        low, high = -math.inf, math.inf
+        if proved.infinite is not None:
+            low = high = float(proved.infinite)
+        low = low if proved.lower is None else proved.lower
+        high = high if proved.upper is None else proved.upper
+        if not (low == high or high - low <= max(narrow, _FAR * self.gap)):
+            low, high = self.lower, self.upper
+        return replace(self, lower=low, upper=high, _certify=lambda: proved)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything, with the certificate in place of the function that makes it."""
