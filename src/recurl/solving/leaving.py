@@ -70,7 +70,8 @@ def solve_leaving(model: RMDP, question: Question) -> Solution | None:
     proof = search.proof(greatest=greatest)
     low, high = leaving_interval(model, worth, proof)
     policy, certify = Policy.stackless(model, proof.actions), partial(leaving_certificate, model)
-    if high - low > _NARROW and model.tables.n_vertices * proof.lower.shape[1] <= LARGEST:
+    few = model.tables.n_vertices * proof.lower.shape[1] <= LARGEST
+    if high - low > _NARROW and few and not chain:
         found = with_goals(model, question, worth, greatest=greatest)
         ends = leaving_interval(found.model, worth, found.proof)
         if low < ends[0] or ends[1] < high:

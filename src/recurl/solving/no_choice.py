@@ -134,7 +134,7 @@ def chain_certificate(model: RMDP, question: Question) -> Certificate:
         endless = can_go_on(model, question, Policy.uniform(model))
         if endless := endless or must_go_on(model, question):
             return endless
-        found = leaving_of_chain(model, question) or _endless(model, question)
+        found = _endless(model, question) or leaving_of_chain(model, question)
         if found is not None:
             return found
         raise CertificateError(f"{model.name}: the expected steps cannot be proved to be finite")
