@@ -247,3 +247,25 @@ def test_ends_that_are_clear_replace_wider_ones() -> None:
     assert (solution(-3, 1, worth).lower, solution(-3, 1, worth).upper) == (-2, 0)
     assert solution(-1, math.inf, Question("min", "steps")).lower == 0
     assert solution(-1, 1, Question("max", "none", (1.0,))).lower == 0
+
+
+@pytest.mark.parametrize(
+    ("known", "proved", "reported"),
+    [
+        ((1.0, 2.0), (0.0, 10.0), (0.0, 10.0)),
+        ((1.0, 2.0), (0.0, 20.0), (1.0, 2.0)),
+        ((5.0, math.inf), (None, None), (5.0, math.inf)),
+        ((5.0, math.inf), (5.0, 6.0), (5.0, 6.0)),
+    ],
+)
+def test_the_interval_of_a_certificate_that_is_not_much_wider(
+    known: tuple[float, float],
+    proved: tuple[float | None, float | None],
+    reported: tuple[float, float],
+) -> None:
+    model, question = recurl.zoo.gambler(), Question()
+    certificate = question.certificate(model, proved)
+    found = replace(solution(*known), _certify=lambda: certificate).as_proved(1e-9)
+    assert (found.lower, found.upper) == reported
+    assert found.certificate is certificate
+    assert solution(1, 2).as_proved(1e-9).upper == 2  # there is no certificate

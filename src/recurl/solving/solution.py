@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -112,7 +113,8 @@ class Solution:
             low = high = float(proved.infinite)
         low = low if proved.lower is None else proved.lower
         high = high if proved.upper is None else proved.upper
-        if not (low == high or high - low <= max(narrow, _FAR * self.gap)):
+        width = max(narrow, min(_FAR * self.gap, sys.float_info.max))
+        if not (low == high or high - low <= width):
             low, high = self.lower, self.upper
         return replace(self, lower=low, upper=high, _certify=lambda: proved)
 
