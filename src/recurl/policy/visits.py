@@ -271,12 +271,13 @@ class _Equations:
     def _slopes(self, inside: Floats, solve: Callable[[Floats, str], Floats]) -> Floats:
         """How the probabilities at entries change with those of the frames called."""
         frames, width = len(self.entries), self.width
-        ones = np.zeros((self.size, frames))
-        ones[self.entries, np.arange(frames)] = 1.0
+        # Nothing leads from frame to frame here, so that one system holds the visits of them all.
+        ones = np.zeros(self.size)
+        ones[self.entries] = 1.0
         visits = solve(ones, "T")
         own = len(self._prob)
         source, target = self._source[-own:], self._target[-own:]
-        weight = visits[source, self._frame[source]] * self._prob
+        weight = visits[source] * self._prob
         slopes = np.zeros((frames * width, frames * width))
         for k in range(width):
             rows = self._frame[source] * width + k
