@@ -41,6 +41,19 @@ def test_step_bounds_are_near_the_greatest_steps() -> None:
     assert all(x <= d <= 1.03 * float(x) for x, d in zip(greatest, steps, strict=True))
 
 
+def test_step_bounds_of_discounted_blocks_are_found_without_policies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Actions stop with probability 0.01, but calls of other blocks make their weights 1.98."""
+    monkeypatch.setattr("recurl.solving.one_exit_bounds.policy_iteration", None)
+    system = System.of(recurl.zoo.spelunking(), Question())
+    steps, ones = step_bounds(system), np.ones_like(system.gain)
+    assert steps is not None
+    assert holds_above(system.equations, ones, ones, steps)
+    assert steps.max() < 1.001 * 100**2
+    assert broken_step_bounds(system.model, system.by_vertex(steps, np.inf)) == []
+
+
 def test_no_step_bounds_without_an_end() -> None:
     assert step_bounds(System.of(recurl.zoo.gambler(p=0.6), Question())) is None
 

@@ -17,7 +17,7 @@ import numpy as np
 from recurl.model.certificate import Certificate, Piece, Point
 from recurl.model.tables import CALL
 from recurl.solving.blocks import HUGE, Iterate, policy_iteration
-from recurl.solving.digraphs import product
+from recurl.solving.digraphs import product, unchecked
 from recurl.solving.equations import UNIT, Equations
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _ROUGH = 0.01
 _TRIES = 30
 _UNIFORM = 1e-4
+_ABOVE = 1.0 + 1e-9
+_LEVELS = 8
+"""Most rounds in which one number of steps for each block is looked for."""
 
 
 class Bounds(NamedTuple):
@@ -43,19 +46,48 @@ def step_bounds(system: System) -> Floats | None:
     """Some d with d >= 1 + P d for all actions, rounding counted; None if none was found.
 
     It exists exactly if every policy is proper, and bounds the expected steps to leave. Where every
-    action stops with a probability of at least s, 1/s will do. Else the greatest expected steps are
-    computed to a percent and enlarged by as much.
+    action stops with a probability of at least s, 1/s will do. Where every action leaves its
+    block so, or stops, and few blocks refer to each other in a row, there is one number for each.
+    Else the greatest expected steps are computed to a percent and enlarged by as much.
     """
     eq = system.equations
     left = 1.0 - eq.greatest_sum()
     if left >= _UNIFORM:
-        return np.full(system.n_rows, (1.0 + 1e-9) / left)
+        return np.full(system.n_rows, _ABOVE / left)
     ones = np.ones_like(system.gain)
+    if (steps := _by_block(system)) is not None and holds_above(eq, ones, ones, steps):
+        return steps
     it = Iterate.first(eq, ones)
     if policy_iteration(it, _ROUGH) is not None or not 0 <= it.x.min() <= it.x.max() < HUGE:
         return None
     steps = it.x / (1 - 2 * _ROUGH)
     return steps if holds_above(eq, ones, ones, steps) else None
+
+
+def _by_block(system: System) -> Floats | None:
+    """Step bounds that are alike in all rows of a block; None where that takes long or too many.
+
+    They are the least d(block) >= 1 + inner(a) d(block) + (the rest of P_a d) for all its actions.
+    """
+    eq, matrix = system.equations, system.equations.matrix
+    sizes = np.diff(eq.block_start)
+    block = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    inside = block[matrix.indices] == np.repeat(eq.owners(block), np.diff(matrix.indptr))
+    inner, rest = (
+        unchecked(type(matrix), (weight, matrix.indices, matrix.indptr), matrix.shape)
+        for weight in (matrix.data * inside, matrix.data * ~inside)
+    )
+    left = 1.0 - product(inner, np.ones(eq.size))
+    first, steps = eq.action_start[eq.block_start[:-1]], np.zeros(len(sizes))
+    for _ in range(_LEVELS if left.min(initial=1.0) >= _UNIFORM else 0):
+        before = steps
+        after = (1.0 + product(rest, before[block])) / left
+        steps = _ABOVE * np.maximum.reduceat(after, first)
+        if not steps.max() <= 2.0 / _UNIFORM:
+            break
+        if (steps == before).all():
+            return steps[block]
+    return None
 
 
 def holds_above(eq: Equations, gain: Floats, size: Floats, x: Floats) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recurl.model.tables import Floats
-from recurl.solving.digraphs import unchecked
+from recurl.solving.digraphs import product, unchecked
 
 if TYPE_CHECKING:
     from recurl.solving.certified.problem import Component, SearchProblem
@@ -136,7 +136,7 @@ class Batch:
     @cached_property
     def backwards(self) -> Any:
         """The matrix from slots to actions."""
-        return self.matrix.T
+        return self.matrix.T.tocsr()
 
     @cached_property
     def sweeps(self) -> int:
@@ -173,7 +173,7 @@ class Batch:
 
     def earned(self, values: Floats) -> tuple[Floats, Floats]:
         """The value of each action, and of the best one of each state."""
-        earned = self.matrix @ values
+        earned = product(self.matrix, values)
         earned += self.gain
         return earned, np.maximum.reduceat(earned, self.begin)
 

@@ -19,6 +19,7 @@ from recurl.solving.certified.lower import Lower
 from recurl.solving.certified.pieces import Chosen, Pieces, shares
 from recurl.solving.certified.points import Cloud
 from recurl.solving.certified.upper import Upper
+from recurl.solving.digraphs import product
 
 if TYPE_CHECKING:
     from recurl.solving.certified.batch import Group, Index, Own
@@ -241,7 +242,7 @@ class Trials:
         left[batch.entries] = np.concatenate([mass.ravel() for _, mass in level.values()])
         visits = left.copy()
         for _ in range(_STEPS):
-            new = batch.backwards @ (taken * left[batch.acting])
+            new = product(batch.backwards, taken * left[batch.acting])
             new[batch.returns] = (left[batch.calls][:, None, :] @ share)[:, 0]
             new[-1] = 0.0
             left = new
