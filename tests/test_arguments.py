@@ -17,6 +17,8 @@ from recurl.errors import UnknownSettingError
 MODEL = recurl.zoo.cloud()
 CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: recurl.simulate(MODEL, discount=0.9), "simulate has .* mean gamma"),
+    (lambda: recurl.solve(MODEL, discount=0.9), "solve has .* mean gamma"),
+    (lambda: recurl.evaluate(recurl.Policy.uniform(MODEL), gama=1), "evaluate has .* mean gamma"),
     (lambda: recurl.ModelEnv(MODEL, discount=0.9), "ModelEnv has .* mean gamma"),
     (lambda: recurl.check_recursive_env(recurl.ModelEnv(MODEL), step=4), "mean steps"),
     (lambda: recurl.register_network("one", int, aply=int), "register_network has .* mean apply"),
@@ -47,6 +49,22 @@ CASES: list[tuple[Callable[[], Any], str]] = [
 @pytest.mark.parametrize(("call", "message"), CASES)
 def test_the_one_meant_is_named(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(UnknownSettingError, match=message):
+        call()
+
+
+NOT_NUMBERS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: recurl.simulate(MODEL, gamma="x"), "gamma must be .* 'x'"),
+    (lambda: recurl.simulate(MODEL, episodes="9"), "episodes must be a number, not '9'"),
+    (lambda: recurl.ModelEnv(MODEL, gamma="x"), "gamma must be .* 'x'"),
+    (lambda: recurl.PACLearner(gamma="x"), "gamma must be .* 'x'"),
+    (lambda: recurl.PACLearner(delta="x"), "delta must be a number"),
+    (lambda: recurl.PACLearner(MODEL), "give the model to its method learn"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), NOT_NUMBERS)
+def test_what_is_not_a_number_is_named(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
         call()
 
 

@@ -1,10 +1,11 @@
-"""Unknown arguments of public functions and methods, answered with the one that is meant."""
+"""Checks of the arguments of public functions: unknown names, and values that are not numbers."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Iterable
+from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
 from recurl.errors import UnknownSettingError
@@ -21,6 +22,28 @@ def refuse_unknown(what: str, unknown: Iterable[str], known: Iterable[str]) -> N
     """
     for name in unknown:
         raise UnknownSettingError(what, name, known)
+
+
+def require_numbers(**given: object) -> None:
+    """Refuse arguments that are neither None nor a number.
+
+    Raises:
+        ValueError: One is not.
+    """
+    for name, value in given.items():
+        if value is not None and (not isinstance(value, Real) or isinstance(value, bool)):
+            raise ValueError(f"{name} must be a number, not {value!r}")
+
+
+def require_gamma(gamma: float | None) -> None:
+    """Refuse a discount that is not a number in (0, 1].
+
+    Raises:
+        ValueError: It is not.
+    """
+    require_numbers(gamma=gamma)
+    if gamma is None or not 0 < gamma <= 1:
+        raise ValueError(f"gamma must be in (0, 1], not {gamma!r}")
 
 
 def with_known_names(function: Callable[P, Result]) -> Callable[P, Result]:

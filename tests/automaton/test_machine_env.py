@@ -149,6 +149,13 @@ def test_what_cannot_be_wrapped_is_refused() -> None:
         MachineEnv(gym.make("Pendulum-v1"), choosy, lambda s, a, t: [], exits=[np.zeros(3)])
 
 
+def test_labels_that_are_missing_are_named() -> None:
+    env = MachineEnv(Cells(), ferry(), lambda *step: None, exits=[4])
+    env.reset(seed=0)
+    with pytest.raises(TypeError, match=r"labels must give .* not None"):
+        env.step(0)
+
+
 def test_the_tabular_learner_finds_the_optimum_of_the_product() -> None:
     def step(state: int, action: str) -> list[tuple[Any, ...]]:
         there = min(max(state + (1 if action == "east" else -1), 0), 4)

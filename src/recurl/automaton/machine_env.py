@@ -140,7 +140,10 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             return self._apply(effect, 0.0, False, truncated=False, info={})
         there, gain, ended, truncated, info = self.env.step(kind)
         reward = finite_reward(gain)
-        labels = frozenset(self._labels(self._raw, kind, there))
+        labels = self._labels(self._raw, kind, there)
+        if labels is None:
+            raise TypeError("labels must give the labels of a step, () if it has none, not None")
+        labels = frozenset(labels)
         here, self._raw = self._raw, there
         if self._places:
             number = self._actions.number(kind, choice)

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import InvalidAction, ResetNeeded
 
-from recurl.arguments import with_known_names
+from recurl.arguments import require_gamma, with_known_names
 from recurl.env.rendering import render_walk
 from recurl.errors import ModelError, Problem, UnknownNameError
 from recurl.model.rmdp import require_model
@@ -130,8 +130,7 @@ class ModelEnv(gym.Env[Any, Any]):
         gamma: float = 1.0,
     ) -> None:
         require_model(model, "ModelEnv")
-        if not 0 < gamma <= 1:
-            raise ValueError(f"gamma must be in (0, 1], not {gamma!r}")
+        require_gamma(gamma)
         if masked not in _MASKED:
             raise UnknownNameError("way to treat masked actions", masked, _MASKED)
         if render_mode not in (None, *self.metadata["render_modes"]):

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec
 import msgspec
 import numpy as np
 
-from recurl.arguments import refuse_unknown
+from recurl.arguments import refuse_unknown, require_gamma
 from recurl.errors import UnknownNameError
 from recurl.learn.schedules import Schedule, as_schedule, constant, harmonic, linear
 
@@ -68,7 +68,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         demand_whole(self, 0, "seed", "grain", "replay", "inherit", "evaluate_every")
         demand_whole(self, 1, "evaluate_episodes", "episode_limit", "evaluate_limit", "memory")
         demand(0 <= self.quantum < math.inf, "quantum", "at least 0 and finite", self.quantum)
-        demand(0 < self.gamma <= 1, "gamma", "in (0, 1]", self.gamma)
+        require_gamma(self.gamma)
         value = self.initial_value
         demand(math.isfinite(value), "initial_value", "a finite number", value)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from recurl.arguments import with_known_names
+from recurl.arguments import require_gamma, require_numbers, with_known_names
 from recurl.errors import UnknownNameError
 from recurl.model.rmdp import require_model
 from recurl.policy import Policy
@@ -113,11 +113,11 @@ def simulate(
     require_model(model, "simulate")
     least = {"episodes": 1, "step_limit": 1, "seed": 0, "traces": 0, "threads": 1}
     given = {"episodes": episodes, "step_limit": step_limit, "seed": seed, "traces": traces}
+    require_numbers(**given, threads=threads)
     for name, value in (given | {"threads": threads or 1}).items():
         if not value >= least[name]:
             raise ValueError(f"{name} must be at least {least[name]}, not {value}")
-    if not 0 < gamma <= 1:
-        raise ValueError(f"gamma must be in (0, 1], not {gamma}")
+    require_gamma(gamma)
     policy = _policy_of(model, policy)
     if not isinstance(policy, Policy):
         return _slow(model, policy, episodes, seed, step_limit, gamma, traces)

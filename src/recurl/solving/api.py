@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from recurl.arguments import with_known_names
 from recurl.errors import NotProperError, UnknownNameError
 from recurl.model.rmdp import require_model
 from recurl.progress import Progress
@@ -25,6 +26,7 @@ ANY = ("certified",)
 """Methods for all models."""
 
 
+@with_known_names
 def solve(
     model: RMDP,
     method: str = "auto",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recurl.arguments import with_known_names
 from recurl.model.rmdp import RMDP
 from recurl.policy import Policy
 from recurl.solving.depth import expected_depth
@@ -119,6 +120,7 @@ class Evaluation:
         return f" (within {width / 2:.1g})" if math.isfinite(width) and width > 0 else ""
 
 
+@with_known_names
 def evaluate(
     policy: Policy | Solution,
     *,

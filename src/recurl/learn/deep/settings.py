@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from recurl.arguments import require_gamma
 from recurl.errors import UnknownNameError
 from recurl.learn.schedules import POWER, Schedule, constant, exponential, linear
 from recurl.learn.settings import chosen_settings, demand, demand_whole
@@ -132,7 +133,7 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         demand(not self.relabel or self.rollout > 0, "relabel", "0 without rollout", self.relabel)
         fits = 0 <= self.exit_loss < math.inf
         demand(fits, "exit_loss", "non-negative and finite", self.exit_loss)
-        demand(0 < self.gamma <= 1, "gamma", "in (0, 1]", self.gamma)
+        require_gamma(self.gamma)
         demand(0 <= self.trace <= 1, "trace", "in [0, 1]", self.trace)
         demand(0 <= self.averaging < 1, "averaging", "in [0, 1)", self.averaging)
         demand(all(n >= 1 for n in self.hidden), "hidden", "positive sizes", self.hidden)

@@ -7,7 +7,7 @@ import warnings
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from recurl.arguments import with_known_names
+from recurl.arguments import require_gamma, require_numbers, with_known_names
 from recurl.errors import UnknownNameError
 from recurl.execution.engine import Work
 from recurl.execution.pieces import Session
@@ -16,7 +16,6 @@ from recurl.learn.pac.confidence import ALL_TIMES, FAMILIES
 from recurl.learn.pac.environment_draws import draw_outcomes
 from recurl.learn.pac.loop import PACTask, learn_adaptively, learn_planned, planned_total
 from recurl.learn.pac.model_access import draw_counts
-from recurl.learn.settings import demand
 from recurl.model.rmdp import RMDP
 
 if TYPE_CHECKING:
@@ -94,6 +93,12 @@ class PACLearner:
         workers: int = 1,
         on: str = "local",
     ) -> None:
+        if isinstance(epsilon, RMDP):
+            raise TypeError("PACLearner takes epsilon first: give the model to its method learn")
+        require_numbers(
+            epsilon=epsilon, delta=delta, steps=steps, reward_bound=reward_bound, support=support,
+            starts=starts, seed=seed, workers=workers,
+        )  # fmt: skip
         if workers < 1:
             raise ValueError(f"there is at least one worker, not {workers}")
         if not epsilon > 0 or not 0 < delta < 1:
@@ -108,7 +113,7 @@ class PACLearner:
             raise ValueError(f"support and starts are at least 1, not {support}, {starts}")
         if reward_bound is not None and not reward_bound >= 0:
             raise ValueError(f"reward_bound must not be negative, it is {reward_bound}")
-        demand(0 < gamma <= 1, "gamma", "in (0, 1]", gamma)
+        require_gamma(gamma)
         if gamma < 1 and drift is not None:
             raise ValueError("a discount makes assumptions on drift needless: give one of both")
         if steps is not None and not steps >= 1:
