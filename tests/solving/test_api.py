@@ -95,7 +95,7 @@ def test_gamma_discounts_every_step() -> None:
     assert solution.gap <= 1e-6
     assert recurl.verify(solution.model, solution.certificate).theorems == ("values",)
     plain = recurl.solve(recurl.zoo.cloud())
-    same = recurl.solve(recurl.zoo.cloud(), gamma=1)
+    same = recurl.solve(recurl.zoo.cloud(), gamma="1.0")
     assert (same.lower, same.upper) == (plain.lower, plain.upper)
     assert recurl.evaluate(plain, gamma=1.0).value == recurl.evaluate(plain).value
     with pytest.raises(ValueError, match="gamma discounts rewards, not 'steps'"):

@@ -132,7 +132,7 @@ def _bound(
     try:
         bound = signature.bind(*(_literal(text, f"--arg {text}") for text in arguments), **named)
     except TypeError as error:
-        fix = "give each with --arg VALUE, in order, or as NAME=VALUE"
+        fix = "give each as NAME=VALUE"
         raise UsageError(f"{shown}: {error}; {fix}") from None
     if bound.kwargs:
         raise UsageError(f"{shown}: {', '.join(bound.kwargs)} cannot be given by position")

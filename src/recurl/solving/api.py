@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from recurl.arguments import with_known_names
 from recurl.errors import NotProperError, UnknownNameError
+from recurl.model.numbers import exact
 from recurl.model.rmdp import require_model
 from recurl.progress import Progress
 from recurl.solving.question import Question
@@ -80,7 +81,7 @@ def solve(
         raise ValueError(f"epsilon is the width of an interval and must be positive, not {epsilon}")
     if at_least is not None and math.isnan(at_least):
         raise ValueError("at_least must be a number, not nan")
-    undiscounted, rate = model, None if gamma in (1, "1") else gamma
+    undiscounted, rate = model, None if gamma is None or exact(gamma) == 1 else gamma
     if rate is not None:
         from recurl.solving.discounted import discounted_model, undiscounted_policy
 

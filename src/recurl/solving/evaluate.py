@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.arguments import with_known_names
+from recurl.model.numbers import exact
 from recurl.model.rmdp import RMDP
 from recurl.policy import Policy
 from recurl.solving.depth import expected_depth
@@ -150,7 +151,7 @@ def evaluate(
     """
     policy = _policy_of(policy)
     names, worth = _exits(policy, exit_values)
-    if gamma is not None and gamma not in (1, "1"):
+    if gamma is not None and exact(gamma) != 1:
         from recurl.solving.discounted import discounted_policy
 
         policy = discounted_policy(policy, gamma)
