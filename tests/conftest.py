@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# Two processes test on two cores: BLAS has no other core for a second thread. Read by numpy when it
+# is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import matplotlib as mpl
 from hypothesis import settings
 

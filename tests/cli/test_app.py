@@ -169,22 +169,6 @@ def test_a_verb_of_the_command_imports_what_it_needs(verb: str, without: set[str
     assert done.stderr.strip() == "[]"
 
 
-@pytest.mark.parametrize(("asked", "threads"), [(None, "1"), ("2", "2")])
-def test_blas_has_one_thread_unless_more_are_asked_for(asked: str | None, threads: str) -> None:
-    script = (
-        "import os, sys; sys.argv = ['recurl', 'check', 'cloud']\n"
-        "from recurl.cli import main\n"
-        "assert 'numpy' not in sys.modules\n"
-        "try: main()\n"
-        "finally: print(os.environ['OPENBLAS_NUM_THREADS'], file=sys.stderr)"
-    )
-    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    env |= {} if asked is None else {"OPENBLAS_NUM_THREADS": asked}
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == threads
-
-
 def test_programs_of_the_command_find_environments_by_id(tmp_path: Path) -> None:
     (tmp_path / "prog.py").write_text(
         "import gymnasium, recurl\n"

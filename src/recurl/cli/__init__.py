@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from recurl import interrupts
@@ -13,9 +12,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character shows another one instead of failing.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    # On the small matrices of the solvers, two BLAS threads take longer than one. The variable is
-    # read when numpy is imported.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from recurl.cli.app import app
 
     try:

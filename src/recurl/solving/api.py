@@ -13,6 +13,7 @@ from recurl.errors import NotProperError, UnknownNameError
 from recurl.model.numbers import exact
 from recurl.model.rmdp import require_model
 from recurl.progress import Progress
+from recurl.solving.blas import one_blas_thread
 from recurl.solving.question import Question
 from recurl.solving.solution import History
 
@@ -28,6 +29,7 @@ ANY = ("certified",)
 
 
 @with_known_names
+@one_blas_thread()
 def solve(
     model: RMDP,
     method: str = "auto",

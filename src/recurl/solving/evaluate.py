@@ -15,6 +15,7 @@ from recurl.arguments import with_known_names
 from recurl.model.numbers import exact
 from recurl.model.rmdp import RMDP
 from recurl.policy import Policy
+from recurl.solving.blas import one_blas_thread
 from recurl.solving.depth import expected_depth
 from recurl.solving.exact_chain import ExactRows
 from recurl.solving.expectations import Expectations, expectations
@@ -122,6 +123,7 @@ class Evaluation:
 
 
 @with_known_names
+@one_blas_thread()
 def evaluate(
     policy: Policy | Solution,
     *,

@@ -12,6 +12,7 @@ import numpy as np
 from recurl.model.rmdp import require_model
 from recurl.model.tables import CALL, CALLS, EXITS, Floats, Ints, Mask, Tables
 from recurl.policy import RANDOM, Policy
+from recurl.solving.blas import one_blas_thread
 from recurl.solving.ending_policies import endless_policy
 from recurl.solving.evaluate import evaluate
 from recurl.solving.expectations import expectations
@@ -84,6 +85,7 @@ class Analysis:
         return ". ".join(parts) + "."
 
 
+@one_blas_thread()
 def analyse(model: RMDP) -> Analysis:
     """Whether every policy of a model ends, and after how many steps at most on average.
 
