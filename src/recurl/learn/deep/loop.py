@@ -158,7 +158,7 @@ def new_agent(program: LoopProgram, seed: jax.Array, lanes: int) -> DeepAgent:
         jax.random.key_data(key),
         jnp.int32(0),
         new_learned(plan, shape, first),
-        new_buffer(record, plan.rollout * lanes or plan.buffer),
+        new_buffer(record, plan.rollout * lanes or plan.buffer * record.per_step),
         none - 1,
         new_sums(lanes),
         Kept(none, none) if plan.exploration_repeat > 1 else None,
@@ -394,7 +394,7 @@ def _updated(
     due = real & (number >= plan.warm_up) & (number % plan.train_every == 0)
 
     def learn(lane: jax.Array, learned: LearnedNetworks) -> LearnedNetworks:
-        draws = batch_draws(agent, number[lane], plan.batch)
+        draws = batch_draws(agent, number[lane], plan.batch * record.per_step)
         rows = places(agent.buffer, _count_rows(agent, record), draws)
         return _learn(program, view, agent, rows, number[lane], learned)
 
