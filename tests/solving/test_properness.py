@@ -99,7 +99,7 @@ def brute_force_steps(model: recurl.RMDP) -> float:
     return max(recurl.evaluate(policy).steps for policy in policies)
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 10_000))
 def test_one_exit_bound_is_the_best_policy_by_brute_force(seed: int) -> None:
     model = recurl.zoo.random_model(

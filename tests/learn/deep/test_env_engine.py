@@ -24,7 +24,7 @@ from tests.learn.machine_line import machine_line
 
 import recurl
 from recurl.errors import LimitError, ProtocolError
-from recurl.learn.deep import env_engine
+from recurl.learn.deep import env_engine, loop
 from recurl.learn.deep.env_engine import (
     DeepEnvEngine,
     Seen,
@@ -475,6 +475,18 @@ def test_counterfactual_steps_are_stored_beside_the_steps_of_the_run(kind: Any) 
         assert set(found[len(wanted) :].tolist()) <= {float(wanted[0])}
     calls = np.asarray(engine.stored.move)[: 40 * rows].reshape(40, rows)[:, 1:] == CALLS
     assert calls.any() == (kind is DeepRecursiveQLearning)
+
+
+def test_counterfactual_steps_do_not_take_the_place_of_those_of_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes, draws = [], loop.batch_draws
+    monkeypatch.setattr(loop, "batch_draws", lambda *to: sizes.append(to[2]) or draws(*to))
+    env = machine_line(counterfactual=True)
+    learner = DQN(env, **{**TINY, "hidden": (5,)}).learn(40)
+    rows = 1 + env.counterfactuals
+    assert set(sizes) == {learner.settings.batch * rows}
+    assert len(learner.engine.stored.reward) == learner.settings.buffer * rows
 
 
 def test_lanes_of_a_vector_environment_store_their_own_counterfactual_steps() -> None:

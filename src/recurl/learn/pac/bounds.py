@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from recurl.model.tables import Floats, Ints
 
 _SOLVED, _ROUGH, _PASSES = 0.05, 50.0, 3
+_FAR = 4.0
+"""Multiples of epsilon beyond which a gap is not worth a precise search."""
 
 
 class RobustIteration:
@@ -185,7 +187,9 @@ class CertifiedBounds:
         task = self.task
         self.observed, self.sets = observed, sets_of(observed, task.intervals, task.delta)
         self._policy, self._attained, self._optimistic = None, -math.inf, []
-        precise = _SOLVED * max(task.epsilon, min(gap, _ROUGH * task.epsilon) / 2)
+        precise = _SOLVED * max(task.epsilon, gap / 2)
+        if gap > _FAR * task.epsilon:
+            precise = min(gap, _ROUGH * task.epsilon) / 8
         learned, upper = observed.learned(), math.inf
         try:
             self.criterion.adjust(learned, task.epsilon)

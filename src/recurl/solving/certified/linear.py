@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _DENSE = 128
 """States of a component up to which inverses are kept whole."""
+_AT_ONCE = 2**18
+"""Numbers in the inverses that are computed at once: more would leave the cache."""
 _SMALL = 100
 """Unknowns up to which solving for all of them at once costs less than a few products."""
 
@@ -280,18 +282,25 @@ class _Dense(_Block):
 
     def update(self, which: np.ndarray, action: np.ndarray, share: Floats) -> None:
         self.remember(which, action, share)
+        some = max(1, _AT_ONCE // self.rows[0].size)
+        for i in range(0, len(which), some):
+            own = slice(i, i + some)
+            self.rows[which[own]] = self._inverted(action[:, own], share[:, own])
+
+    def _inverted(self, action: np.ndarray, share: Floats) -> np.ndarray:
+        """Rows of some contexts."""
         part, n = self.part, len(self.part.states)
         moves = part.dense.astype(self.rows.dtype)[action.T]
-        back = np.zeros((len(which), len(part.calls), n), moves.dtype)
+        back = np.zeros((len(moves), len(part.calls), n), moves.dtype)
         call, exit, state = part.return_places
         back[:, call, state] = share[call, :, exit].T
         matrix = -moves[:, :, part.states] - moves[:, :, part.calls] @ back
         matrix[:, np.arange(n), np.arange(n)] += 1.0
         inverse = _inverse(matrix)
-        rows = np.empty_like(moves)
+        rows: np.ndarray = np.empty_like(moves)
         rows[:, :, part.states] = inverse
         rows[:, :, part.others] = inverse @ moves[:, :, part.others]
-        self.rows[which] = rows
+        return rows
 
     def taken(self, which: np.ndarray) -> Self:
         other = super().taken(which)
