@@ -99,3 +99,19 @@ def test_newton_steps_beyond_all_floats_end_the_search() -> None:
     for objective in ("max", "min"):
         solution = recurl.solve(model, objective=objective, epsilon=1e-3)
         assert solution.lower <= solution.upper
+
+
+def test_what_is_clear_where_runs_come_to_is_not_claimed_of_the_whole() -> None:
+    """Only a vertex that no run visits pays: an end of 0 is clear in the part without it alone."""
+    builder = recurl.Builder("lost").component("A", entries="in", exits=["x", "y"]).box("b", "A")
+    for name, share in (("go", "0.2"), ("try", "0.3")):
+        builder.at("in").action(name).to("x", "0.5").to("b", share)
+        builder.to("y", "0.3" if name == "go" else "0.2")
+    builder.at("b.x").action("go").to("y").at("b.y").action("go").to("x")
+    model = builder.at("lost").action("stay", reward=1).to("lost").build()
+    for objective in ("max", "min"):
+        solution = recurl.solve(model, objective=objective)
+        assert "no run visits" in solution.reason
+        verdict = recurl.verify(model, solution.certificate)
+        assert (verdict.lower, verdict.upper) == (solution.lower, solution.upper)
+        assert solution.gap <= 1e-6

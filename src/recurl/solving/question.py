@@ -82,16 +82,13 @@ class Question:
 
         Args:
             model: The model that is asked about.
-            interval: Both ends; None where nothing is claimed. Clear bounds are claimed instead
-                where they are narrower.
+            interval: Both ends; None where nothing is claimed.
             **evidence: The attributes of `Certificate` that prove it.
         """
-        values, (least, most) = list(self.exit_values), self.clear_bounds(model)
-        lower, upper = interval
-        lower = None if lower is None else max(lower, least)
-        upper = None if upper is None else min(upper, most)
-        head = model.fingerprint, self.objective, self.rewards, values, lower, upper
-        return Certificate(*head, **evidence)
+        values = list(self.exit_values)
+        return Certificate(
+            model.fingerprint, self.objective, self.rewards, values, *interval, **evidence
+        )
 
     @classmethod
     def leave_by(cls, model: RMDP, name: str, objective: str = "max") -> Question:

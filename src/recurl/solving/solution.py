@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from recurl.compilation import Stopwatch
 from recurl.errors import CertificateError, RecurlError
 from recurl.model import html
@@ -96,7 +98,12 @@ class Solution:
         """Evidence of both ends that `recurl.verify` checks without trusting the solver."""
         if self._certify is None:
             raise CertificateError(f"there is no certificate for this answer: {self.reason}")
-        return self._certify()
+        proved = self._certify()
+        # What is clear depends on all of the model; the evidence may leave out parts of it.
+        least, most = self.question.clear_bounds(self.model)
+        lower = None if proved.lower is None else max(proved.lower, least)
+        upper = None if proved.upper is None else min(proved.upper, most)
+        return msgspec.structs.replace(proved, lower=lower, upper=upper)
 
     def as_proved(self, narrow: float) -> Solution:
         """The same answer with the interval of its certificate, unless that is much wider.

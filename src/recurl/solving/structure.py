@@ -116,6 +116,9 @@ def _reachable_optimum(model: RMDP, question: Question, epsilon: float, **option
     reason = f"{found.reason}; vertices that no run visits are left out"
 
     def certify() -> Certificate:
-        return msgspec.structs.replace(found.certificate, model=model.fingerprint)
+        # Without what is clear in the part alone.
+        assert found._certify is not None
+        return msgspec.structs.replace(found._certify(), model=model.fingerprint)
 
-    return replace(found, model=model, policy=policy, reason=reason, _certify=certify)
+    whole = replace(found, model=model, policy=policy, reason=reason, _certify=certify)
+    return whole.as_proved(epsilon)
