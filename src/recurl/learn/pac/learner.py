@@ -115,7 +115,7 @@ class PACLearner:
             raise ValueError(f"reward_bound must not be negative, it is {reward_bound}")
         require_gamma(gamma)
         if gamma < 1 and drift is not None:
-            raise ValueError("a discount makes assumptions on drift needless: give one of both")
+            raise ValueError("a discount makes assumptions on drift needless: give only one")
         if steps is not None and not steps >= 1:
             raise ValueError(f"steps bounds the expected steps of a run, it is not {steps}")
         self.epsilon, self.delta, self.method = epsilon, delta, method
