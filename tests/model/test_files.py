@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from recurl.execution.store import Store
 from recurl.model import files
 from recurl.model.files import write_atomic
 
@@ -52,6 +53,11 @@ def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
     alive.touch()
     write_atomic(target, "mine")
     assert sorted(os.listdir(tmp_path)) == [alive.name, "a.txt"]
+    subprocess.run([sys.executable, "-c", script, str(target)], check=False)
+    assert len(os.listdir(tmp_path)) == 3
+    Store(tmp_path).remove("a.txt")
+    assert os.listdir(tmp_path) == [alive.name]
+    Store(tmp_path / "missing").remove("a.txt")
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -267,5 +267,5 @@ def test_the_interval_of_a_certificate_that_is_not_much_wider(
     certificate = question.certificate(model, proved)
     found = replace(solution(*known), _certify=lambda: certificate).as_proved(1e-9)
     assert (found.lower, found.upper) == reported
-    assert found.certificate is certificate
+    assert found.certificate == certificate
     assert solution(1, 2).as_proved(1e-9).upper == 2  # there is no certificate

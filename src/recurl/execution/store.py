@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from recurl.errors import MissingExtraError
-from recurl.model.files import write_atomic
+from recurl.model.files import remove_file, write_atomic
 
 
 class Store:
@@ -60,7 +60,7 @@ class Store:
     def remove(self, name: str) -> None:
         """Remove a file, if there is one."""
         if not is_url(self.place):
-            Path(self.place, name).unlink(missing_ok=True)
+            remove_file(Path(self.place, name))
         elif (files := _files(self.place)).exists(self.path(name)):
             files.rm_file(self.path(name))
 

@@ -1,4 +1,4 @@
-"""Writing files so that a crash leaves the old one or the new one, never half of either."""
+"""Writing and removing files: a crash leaves the old one or the new one, never half of either."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def write_atomic(path: str | os.PathLike[str], data: bytes | str) -> None:
     """
     target = Path(path)
     content = data.encode() if isinstance(data, str) else data
-    ours = f".{target.name}.{platform.node()}."
-    _remove_leftovers(target.parent, ours)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f"{ours}{os.getpid()}.")
+    _remove_leftovers(target)
+    prefix = f"{_temporary_prefix(target)}{os.getpid()}."
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=prefix)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -37,12 +37,25 @@ def write_atomic(path: str | os.PathLike[str], data: bytes | str) -> None:
         raise
 
 
-def _remove_leftovers(folder: Path, prefix: str) -> None:
+def remove_file(path: str | os.PathLike[str]) -> None:
+    """Remove a file, if there is one, and what killed processes left half written beside it."""
+    target = Path(path)
+    target.unlink(missing_ok=True)
+    if target.parent.is_dir():
+        _remove_leftovers(target)
+
+
+def _temporary_prefix(target: Path) -> str:
+    return f".{target.name}.{platform.node()}."
+
+
+def _remove_leftovers(target: Path) -> None:
     """Remove the temporary files of processes that are not alive any more."""
-    for name in os.listdir(folder) if os.name == "posix" else []:
+    prefix = _temporary_prefix(target)
+    for name in os.listdir(target.parent) if os.name == "posix" else []:
         process = name.removeprefix(prefix).split(".")[0]
         if name.startswith(prefix) and process.isdigit() and not _is_alive(int(process)):
-            (folder / name).unlink(missing_ok=True)
+            (target.parent / name).unlink(missing_ok=True)
 
 
 def _is_alive(process: int) -> bool:
