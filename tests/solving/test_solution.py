@@ -250,22 +250,25 @@ def test_ends_that_are_clear_replace_wider_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "proved", "reported"),
+    ("known", "proved", "narrow", "reported"),
     [
-        ((1.0, 2.0), (0.0, 10.0), (0.0, 10.0)),
-        ((1.0, 2.0), (0.0, 20.0), (1.0, 2.0)),
-        ((5.0, math.inf), (None, None), (5.0, math.inf)),
-        ((5.0, math.inf), (5.0, 6.0), (5.0, 6.0)),
+        ((1.0, 2.0), (0.0, 10.0), 1e-9, (0.0, 10.0)),
+        ((1.0, 2.0), (0.0, 20.0), 1e-9, (1.0, 2.0)),
+        ((1.0, 2.0), (0.0, 3.0), 1.5, (1.0, 2.0)),  # narrow enough, and its evidence is not
+        ((1.0, 2.0), (0.0, 2.0), 2.0, (0.0, 2.0)),
+        ((5.0, math.inf), (None, None), 1e-9, (5.0, math.inf)),
+        ((5.0, math.inf), (5.0, 6.0), 1e-9, (5.0, 6.0)),
     ],
 )
 def test_the_interval_of_a_certificate_that_is_not_much_wider(
     known: tuple[float, float],
     proved: tuple[float | None, float | None],
+    narrow: float,
     reported: tuple[float, float],
 ) -> None:
     model, question = recurl.zoo.gambler(), Question()
     certificate = question.certificate(model, proved)
-    found = replace(solution(*known), _certify=lambda: certificate).as_proved(1e-9)
+    found = replace(solution(*known), _certify=lambda: certificate).as_proved(narrow)
     assert (found.lower, found.upper) == reported
     assert found.certificate == certificate
     assert solution(1, 2).as_proved(1e-9).upper == 2  # there is no certificate

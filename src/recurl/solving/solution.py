@@ -109,7 +109,7 @@ class Solution:
         """The same answer with the interval of its certificate, unless that is much wider.
 
         Args:
-            narrow: Width up to which an interval is never too wide.
+            narrow: Width that is asked for. An interval that has it never becomes wider than it.
         """
         try:
             proved = self.certificate
@@ -120,7 +120,7 @@ class Solution:
             low = high = float(proved.infinite)
         low = low if proved.lower is None else proved.lower
         high = high if proved.upper is None else proved.upper
-        width = max(narrow, min(_FAR * self.gap, sys.float_info.max))
+        width = narrow if self.gap <= narrow else min(_FAR * self.gap, sys.float_info.max)
         if not (low == high or high - low <= width):
             low, high = self.lower, self.upper
         return replace(self, lower=low, upper=high, _certify=lambda: proved)
