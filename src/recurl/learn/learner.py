@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 SLICE_SECONDS = 0.1
 """Time between two looks at whether a run should stop, about."""
 
+_PER_ASIDE = 10.0
+"""Where steps begin with work that is not learning, how many times as long they go on at least."""
+
 ENDLESS_STEPS = 50_000
 """Steps without the end of an episode after which a learner says so."""
 
@@ -201,7 +204,8 @@ class Learner(ABC):
             progress_bar: Show a bar with steps per second and the latest test.
             checkpoint: File to save the run to, as often as the callback is called and at the end.
             budget: Steps of the whole run, where this is the first of several calls.
-            stopping: Asked several times a second; True ends the run.
+            stopping: Asked several times a second, less often where a large replay buffer has to be
+                copied before; True ends the run.
 
         Raises:
             KeyboardInterrupt: After Ctrl-C; everything learned is kept, and saved if there is a
@@ -250,14 +254,15 @@ class Learner(ABC):
             self.best = Best(self, score, s.evaluate_episodes, s.test_limit, content)
 
     def _advance(self, steps: int) -> None:
-        """Take some steps, and only as many as take a moment."""
+        """Take some steps: as many as take a moment, or longer than what has to be done before."""
         few, began = min(steps, self._slice), time.perf_counter()
         aside = self._take(few, steps)
         self._watch_ends()
         took = time.perf_counter() - began - aside
-        if took < SLICE_SECONDS / 2 and few == self._slice:
+        longest = max(SLICE_SECONDS, _PER_ASIDE * aside)
+        if took < longest / 2 and few == self._slice:
             self._slice *= 2
-        elif took > SLICE_SECONDS:
+        elif took > longest:
             self._slice = max(1, self._slice // 2)
 
     def _watch_ends(self) -> None:

@@ -36,6 +36,7 @@ from recurl.env.protocol import (
     told_event,
 )
 from recurl.errors import ProtocolError
+from recurl.interrupts import requested
 from recurl.learn.deep.encoding import known_exits, observation_encoder
 from recurl.learn.deep.engine import (
     DeepEngine,
@@ -286,6 +287,8 @@ class DeepEnvEngine(DeepEngine):
     def advance(self, steps: int, most: int | None = None) -> None:
         """Take steps, learning; with several lanes, up to one less than their number more.
 
+        After Ctrl-C no further step is taken.
+
         Args:
             steps: How many steps.
             most: How many at most: steps that lanes take beyond them are not learned from, and do
@@ -324,7 +327,7 @@ class DeepEnvEngine(DeepEngine):
     def _take_steps(self, end: int) -> None:
         if self._seen is None:
             self._begin()
-        while self.steps < end:
+        while self.steps < end and not requested():
             self._step()
             if not (math.isfinite(self.loss) and np.isfinite(self._values).all()):
                 break
