@@ -138,7 +138,7 @@ class PointSearch:
         inverses = inverses_of(upper)
         visits = visits_of_calls(upper, inverses)
         arrive = arrivals(upper, inverses)
-        self.gaps = visits * interpolation_errors(upper, self.calls, arrive)
+        self.gaps = weighted(visits, interpolation_errors(upper, self.calls, arrive))
         self.last = upper
         promising = max(0.8 * self.epsilon, 0.1 * found.gap)
         self.found = upper.residual <= _FAR * residual_for(upper.contexts, slack)
@@ -186,7 +186,7 @@ class PointSearch:
             reach = lower.reach[upper.contexts.entry_slots]
             errors = interpolation_errors(upper, self.calls, reach)
             gaps = gaps_of_calls(upper, self.calls, lower)
-            self.gaps = visits * np.maximum(errors, 0.02 * gaps)
+            self.gaps = weighted(visits, np.maximum(errors, 0.02 * gaps))
 
     def _policy(self, upper: Upper, slack: float) -> Lower:
         """The policy that an upper bound suggests."""
@@ -288,6 +288,16 @@ class Calls:
         """Read them off an upper bound."""
         ctx = upper.contexts
         return cls(ctx.exit_values(upper.values), upper.values[ctx.call_slots])
+
+
+def weighted(visits: Floats, gaps: Floats) -> Floats:
+    """Gaps of calls times their visits; 0 without visits, even where a gap is infinite.
+
+    Example:
+        >>> weighted(np.array([0.0, 2.0]), np.array([np.inf, 3.0])).tolist()
+        [0.0, 6.0]
+    """
+    return np.multiply(visits, gaps, out=np.zeros(len(visits)), where=visits > 0.0)
 
 
 def interpolation_errors(upper: Upper, calls: Calls, reach: Floats) -> Floats:
