@@ -33,7 +33,7 @@ PAPER: dict[str, Any] = {
     "episode_limit": 200,
 }
 STEPS = 20_000_000
-ROUNDS = 100
+ROUNDS = 200
 """Rounds of which the median counts, where two loops that differ little are compared."""
 
 
