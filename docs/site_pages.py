@@ -50,10 +50,17 @@ def make_reference(app: Sphinx) -> None:
     write_reference(DOCS / "reference")
 
 
+def leave_out_navigation(app: Sphinx, page: str, template: str, context: Any, tree: Any) -> None:
+    """Leaves the tree of all pages out of each page: in the light form nobody looks for others."""
+    if app.config.site_light:
+        context.pop("toctree", None)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.add_config_value("site_light", False, "env", bool)
     app.connect("builder-inited", write_notebooks)
     app.connect("builder-inited", make_gallery)
     app.connect("builder-inited", make_reference)
+    app.connect("html-page-context", leave_out_navigation, priority=400)  # before the theme's
     return {"parallel_read_safe": True}

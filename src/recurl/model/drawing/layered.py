@@ -223,15 +223,15 @@ class _Layout:
 
     def _sort(self, rank: int, fixed: int) -> None:
         """Order a rank by where its items' neighbours in a fixed rank, or in itself, are."""
-        layer = self.layers[rank]
+        layer, y = self.layers[rank], self.y.tolist()
 
         def barycentre(item: int) -> float:
             wanted = [
-                self.y[other] + shift
+                y[other] + shift
                 for other, shift in self.neighbours[item]
                 if self.items[other].rank in (fixed, rank)
             ]
-            return float(np.mean(wanted)) if wanted else float(self.y[item])
+            return sum(wanted) / len(wanted) if wanted else y[item]
 
         layer.sort(key=barycentre)
         self._stack_layer(layer)
@@ -278,10 +278,10 @@ class _Layout:
     def _align(self, layer: Sequence[int]) -> None:
         if not layer:
             return
-        wanted, weights = [], []
+        wanted, weights, y = [], [], self.y.tolist()
         for i in layer:
-            there = [self.y[j] + shift for j, shift in self.neighbours[i]]
-            wanted.append(float(np.mean(there)) if there else float(self.y[i]))
+            there = [y[j] + shift for j, shift in self.neighbours[i]]
+            wanted.append(sum(there) / len(there) if there else y[i])
             weights.append(4.0 if self.items[i].is_lane else 1.0 + len(there))
         self.y[list(layer)] = spread(wanted, weights, self._steps(layer))
 
