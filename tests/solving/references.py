@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -45,6 +46,67 @@ def small_model(seed: int, kind: str = "general", **options: object) -> recurl.R
     """A random model that is small enough for the ways below."""
     settings: dict[str, object] = {"exit_probability": 0.4, "load": 0.8, **options}
     return recurl.zoo.random_model(seed, components=2, nodes=3, kind=kind, **settings)
+
+
+def stackless_choices(model: recurl.RMDP) -> np.ndarray:
+    """All stackless policies: a row of actions for each."""
+    counts = [range(max(count, 1)) for count in np.diff(model.tables.action_start)]
+    return np.array(list(itertools.product(*counts)))
+
+
+def _flows(model: recurl.RMDP, choices: np.ndarray) -> np.ndarray:
+    """Where actions lead to, a matrix for each policy; rows of call ports and exits are 0."""
+    t = model.tables
+    flows = np.zeros((len(choices), t.n_vertices, t.n_vertices))
+    for v in np.flatnonzero(np.diff(t.action_start)):
+        first = t.action_start[v]
+        for a in range(first, t.action_start[v + 1]):
+            for i in range(t.transition_start[a], t.transition_start[a + 1]):
+                flows[choices[:, v] == a - first, v, t.target[i]] += t.prob[i]
+    return flows
+
+
+def _calls(model: recurl.RMDP) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Call ports of a 1-exit model, the entries that they lead to, and their return ports."""
+    t = model.tables
+    ports = np.flatnonzero(t.vertex_kind == CALL)
+    return ports, t.entry_of_call(ports), t.box_return[t.vertex_box[ports]]
+
+
+def _from_start(model: recurl.RMDP, x: np.ndarray) -> np.ndarray:
+    t = model.tables
+    return x[:, t.starts] @ t.start_prob[t.start_prob > 0]
+
+
+def stackless_steps(model: recurl.RMDP, choices: np.ndarray) -> np.ndarray:
+    """Expected steps of policies in a 1-exit model, infinite where the equations have no answer."""
+    t, flows = model.tables, _flows(model, choices)
+    ports, entries, returns = _calls(model)
+    flows[:, ports, entries] += 1
+    flows[:, ports, returns] += 1
+    once = (np.diff(t.action_start) > 0).astype(float)
+    unit = np.eye(t.n_vertices)
+    x = np.linalg.solve(unit - flows, np.broadcast_to(once[:, None], (*flows.shape[:2], 1)))[..., 0]
+    visited = np.linalg.matrix_power(unit + flows, t.n_vertices)[:, t.starts].any(axis=1)
+    endless = ((x < 0) & visited).any(axis=1)
+    return np.where(endless, np.inf, _from_start(model, x))
+
+
+def stackless_ends(model: recurl.RMDP, choices: np.ndarray) -> np.ndarray:
+    """How probably policies end in a 1-exit model, by Newton's method from below."""
+    t, flows = model.tables, _flows(model, choices)
+    ports, entries, returns = _calls(model)
+    unit, x = np.eye(t.n_vertices), np.zeros((len(choices), t.n_vertices))
+    for _ in range(100):
+        image = np.einsum("pij,pj->pi", flows, x)
+        image[:, ports] = x[:, entries] * x[:, returns]
+        image[:, t.vertex_kind == EXIT] = 1
+        slope = flows.copy()
+        slope[:, ports, entries] += x[:, returns]
+        slope[:, ports, returns] += x[:, entries]
+        # A little less than the slope: what stays in a circle leaves no equation without an answer.
+        x += np.linalg.solve(unit - (1 - 1e-9) * slope, (image - x)[..., None])[..., 0]
+    return _from_start(model, x)
 
 
 def random_policy(model: recurl.RMDP, seed: int, contexts: int = 1) -> recurl.Policy:
