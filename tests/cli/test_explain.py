@@ -32,5 +32,16 @@ def test_rules_come_first(run: Run, run_json: RunJson) -> None:
 
 
 def test_networks_are_explained_by_the_same_rules(run: Run) -> None:
-    run("learn", "cloud", "--algorithm", "deep-rql", "--steps", "120", "--out", "a")
+    run(
+        "learn",
+        "cloud",
+        "--algorithm",
+        "deep-rql",
+        "--steps",
+        "60",
+        "--evaluate-every",
+        "50",
+        "--out",
+        "a",
+    )  # as in test_learn.py: compiled once
     assert "T.u1" in run("explain", "a").stdout

@@ -6,7 +6,7 @@ from tests.cli.conftest import Run
 
 
 def test_report_of_runs_on_disk(run: Run) -> None:
-    run("reproduce", "cloud", "--seeds", "1", "--out", "here")
+    run("reproduce", "cloud", "--quick", "--seeds", "1", "--out", "here")
     Path("here/cloud").rename("here/moved")
     run("report", "here", "--out", "there")
     assert "recursive" in Path("there/table.md").read_text()

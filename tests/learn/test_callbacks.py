@@ -11,7 +11,7 @@ from recurl.learn.callbacks import Callback, KeepBest, SaveEvery, StopAtReward
 from recurl.learn.curve import Score
 from recurl.learn.learner import Learner
 
-DEEP = {"hidden": (4,), "batch": 4, "warm_up": 10}
+DEEP = {"preset": "paper", "hidden": (4,), "batch": 4, "warm_up": 10}
 
 
 class Noted(Callback):

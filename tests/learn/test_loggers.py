@@ -24,7 +24,7 @@ class Run:
 
 def test_all_loggers_write_the_same_numbers(tmp_path: Path) -> None:
     board, table, run = TensorBoard(tmp_path / "new"), CSVLogger(tmp_path / "a" / "run.csv"), Run()
-    given = {"hidden": (4,), "batch": 4, "warm_up": 10, "evaluate_every": 100}
+    given = {"preset": "paper", "hidden": (4,), "batch": 4, "warm_up": 10, "evaluate_every": 100}
     learner = recurl.DeepRecursiveQLearning(recurl.zoo.cloud(), **given)
     learner.learn(200, [board, table, RunLogger(run)])
     assert [step for step, _ in run.rows] == [100, 200]

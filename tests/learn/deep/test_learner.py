@@ -16,15 +16,13 @@ from recurl.learn.schedules import linear
 from recurl.learn.seeds import learn_many
 
 QUICK: dict[str, Any] = {
-    "preset": "paper",
     "hidden": (32, 32),
     "batch": 64,
-    "buffer": 5_000,
     "warm_up": 200,
     "target_every": 100,
-    "learning_rate": linear(0.003, 0.0003, 6_000),
-    "exploration": linear(1.0, 0.3, 3_000),
-    "averaging": 0.995,
+    "learning_rate": linear(0.003, 0.0003, 3_000),
+    "exploration": linear(1.0, 0.3, 1_500),
+    "averaging": 0.99,
     "evaluate_every": 0,
 }
 TINY: dict[str, Any] = {
@@ -42,9 +40,9 @@ COPIES: dict[str, Any] = {
 
 def test_recursive_learning_finds_the_optimum_where_the_stack_matters() -> None:
     model = recurl.zoo.stack_matters()
-    learner = DeepRecursiveQLearning(model, **QUICK).learn(8_000)
+    learner = DeepRecursiveQLearning(model, **QUICK).learn(4_000)
     assert recurl.evaluate(learner.policy()).value == pytest.approx(43 / 55, abs=1e-6)
-    flat = DQN(model, **QUICK).learn(8_000)
+    flat = DQN(model, **QUICK).learn(4_000)
     assert recurl.evaluate(flat.policy()).value <= 0.5 + 1e-9
 
 
