@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.solving.oracle import random_spec
 
 import recurl
 from recurl.model.tables import Floats
@@ -143,3 +144,10 @@ def test_worst_calls_make_up_the_gap_one_per_segment(problem: SearchProblem) -> 
         cells = contexts.points[c].cells(calls.vector[own][:, :2])
         assert len(set(cells.tolist())) == len(own)
     assert worst_calls(contexts, calls, np.zeros_like(gaps), 1e-6) == {}
+
+
+def test_points_whose_calls_never_return_are_weighed_without_a_warning() -> None:
+    model = random_spec(11003672, exits=2, actions=2)
+    found = recurl.solve(model, of="steps", objective="min", epsilon=10)
+    assert found.lower <= 10.0761 <= found.upper
+    assert found.gap <= 10

@@ -22,7 +22,8 @@ _SLOW = 0.85
 """Share of the gap that a round leaves if it is a slow one."""
 _FAR = 100
 """Times the residual allowed beyond which a bound is looked for from above."""
-_TERMS = 30
+_TERMS, _ENDLESS = 30, 1e100
+"""Terms of a series that does not converge, and the size beyond which they are left out."""
 _NEWTON, _CALLS = 30, 2000
 """Times the effort of a sweep that a step of Newton's method takes, and slots that take about as
 long as calling its functions."""
@@ -376,6 +377,8 @@ def _forward(matrix: Any, start: Floats) -> Floats:
     total = term = start
     for _ in range(_TERMS):
         term = matrix @ term
+        if not np.abs(term).max(initial=0.0) < _ENDLESS:
+            break
         total = total + term
     return total
 
