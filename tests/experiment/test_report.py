@@ -312,7 +312,7 @@ def test_rules_that_are_left_out_are_counted() -> None:
 
 
 def test_places_on_a_grid_are_given_by_row_and_column() -> None:
-    policy = recurl.solve(recurl.zoo.battery()).policy
+    policy = recurl.solve(recurl.zoo.battery("S.#/C.T", 1)).policy
     assert policy is not None
     rules = rules_by_component(policy)
     assert rules["reserve"][0].startswith("in row 0, column 0")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,13 +11,17 @@ import pytest
 
 import recurl
 from recurl.learn.deep import gather, loop, model_engine
-from recurl.learn.deep.gather import GatherCodes, combine, encode, new_gather
+from recurl.learn.deep.gather import GatherCodes, combine
 from recurl.learn.deep.network import Shape
 from recurl.learn.deep.settings import DeepSettings, make_deep_settings
 
 PLAN = DeepSettings(hidden=(8,), value_scale=0.5, network="gather")
 SHAPE = Shape((3,), 4, 2)
 SMALL = {"preset": "gather", "hidden": (16,), "copies": 8, "rollout": 8, "warm_up": 64}
+
+# Compiled as a whole, as in a run: operation by operation takes longer.
+new_gather = jax.jit(gather.new_gather, static_argnums=(0, 1))
+apply, encode = (jax.jit(f, static_argnums=0) for f in (gather.gather, gather.encode))
 
 
 def codes(share: list[float], attained: list[float]) -> GatherCodes:
@@ -38,8 +44,8 @@ def test_a_constant_added_to_exit_values_is_added_to_q() -> None:
     params = new_gather(PLAN, SHAPE, jax.random.key(0))
     seen, values = jax.random.normal(jax.random.key(1), (5, 3)), jnp.ones((5, 4))
     values = values.at[:, 2].set(7.0)
-    q = gather.gather(PLAN, params, seen, values)
-    more = gather.gather(PLAN, params, seen, values + 0.5 * 3)
+    q = apply(PLAN, params, seen, values)
+    more = apply(PLAN, params, seen, values + 0.5 * 3)
     np.testing.assert_allclose(more, q + 3, rtol=1e-5)
 
 
@@ -49,7 +55,7 @@ def test_errors_of_exit_values_do_not_grow() -> None:
     a, b = jax.random.normal(jax.random.key(1), (2, 50, 4))
     seen = jax.random.normal(jax.random.key(2), (50, 3))
     far = jnp.abs(a - b).max(axis=1, keepdims=True) / PLAN.value_scale
-    q = [gather.gather(PLAN, params, seen, values) for values in (a, b)]
+    q = [apply(PLAN, params, seen, values) for values in (a, b)]
     assert (jnp.abs(q[0] - q[1]) <= far * (1 + 1e-5)).all()
 
 
@@ -80,17 +86,19 @@ def test_impossible_exits_have_a_finite_loss() -> None:
     assert np.isfinite(gather.leaves(codes([1, 0, 0], [0, 0, 0]))).all()
 
 
-def learner(**others: object) -> recurl.DeepRecursiveQLearning:
+def learner() -> recurl.DeepRecursiveQLearning:
+    # The same for all, so that it is compiled once.
+    settings = {**SMALL, "epochs": 8, "learning_rate": 0.01, "relabel": 1}
     return recurl.DeepRecursiveQLearning(
-        recurl.zoo.palindrome(), seed=3, evaluate_every=0, **{**SMALL, **others}
+        recurl.zoo.palindrome(), seed=3, evaluate_every=0, **settings
     )
 
 
 def test_codes_of_ports_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_codes = learner().learn(640)
+    with_codes = learner().learn(192)
     monkeypatch.setattr(model_engine, "_is_encoded", lambda *_: False)
     model_engine.advance.clear_cache()
-    without = learner().learn(640)
+    without = learner().learn(192)
     model_engine.advance.clear_cache()
     for a, b in zip(
         jax.tree.leaves(with_codes.engine.agent.learned.online),
@@ -109,7 +117,7 @@ def test_steps_may_be_divided_among_calls() -> None:
 
 
 def test_exits_are_predicted() -> None:
-    engine = learner(epochs=8, learning_rate=0.01).learn(2_048).engine
+    engine = learner().learn(2_048).engine
     steps, features = engine.stored, engine.model_arrays.features
     found = encode(engine.program.plan, engine.agent.learned.online, features[steps.here[:, 0]])
     left = np.asarray(steps.exit[:, 0] >= 0)
@@ -119,10 +127,11 @@ def test_exits_are_predicted() -> None:
 
 
 def test_relabelled_steps_keep_what_happened() -> None:
-    run = learner(relabel=1).learn(64)
+    run = learner().learn(64)
     engine = run.engine
     view = model_engine.ModelView(engine.sizes, engine.model_arrays)
-    batch = loop._relabelled(engine.program, view, engine.agent, engine.agent.learned)
+    relabelled = jax.jit(partial(loop._relabelled, engine.program, view))
+    batch = relabelled(engine.agent, engine.agent.learned)
     steps = engine.stored
     np.testing.assert_array_equal(batch.action, steps.action)
     np.testing.assert_array_equal(batch.reward, steps.reward)

@@ -87,13 +87,16 @@ def test_the_loop_does_what_a_plain_one_does(model: recurl.RMDP, given: dict[str
     assert float(run.agent.learned.loss) == pytest.approx(plain.loss, rel=1e-2)
 
 
-COPIES: dict[str, Any] = {**SMALL, "copies": 3, "rollout": 10, "target_every": 0}
+def copies() -> DeepModelEngine:
+    settings = DeepSettings(
+        **{**SMALL, "copies": 3, "rollout": 10, "target_every": 0, "exploration": constant(1.0),
+           "stack_limit": 200}
+    )  # fmt: skip
+    return DeepModelEngine(recurl.zoo.palindrome(size=2), settings, flat=False)
 
 
 def test_copies_have_their_own_episodes_and_stacks() -> None:
-    model = recurl.zoo.palindrome(size=2)
-    settings = DeepSettings(**{**COPIES, "exploration": constant(1.0), "stack_limit": 200})
-    engine = DeepModelEngine(model, settings, flat=False)
+    engine = copies()
     engine.advance(30)
     stored, place = engine.stored, engine.run.place
     here, there = (np.asarray(shown).reshape(10, 3) for shown in (stored.here, stored.there))
@@ -110,7 +113,7 @@ def test_copies_have_their_own_episodes_and_stacks() -> None:
 
 
 def test_nothing_is_learned_before_a_rollout_is_complete() -> None:
-    engine = DeepModelEngine(recurl.zoo.cloud(), DeepSettings(**COPIES), flat=False)
+    engine = copies()
     engine.advance(89)
     assert int(engine.agent.learned.updates) == 1  # of 16 of the 30 steps after warm_up
     engine.advance(1)

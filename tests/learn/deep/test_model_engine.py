@@ -48,7 +48,7 @@ def test_seeds_differ() -> None:
 
 
 def test_a_due_test_is_part_of_the_stretch_and_the_same_as_by_itself() -> None:
-    found = engine(learning_rate=constant(0.01))
+    found = engine()
     found.advance(150)
     within = found.test(100, 100, 151)
     found._tested.clear()

@@ -7,23 +7,23 @@ import pytest
 from tests.learn.deep.reference import forward
 
 from recurl.errors import UnknownNameError
+from recurl.learn.deep import network
 from recurl.learn.deep.learner import DQN
 from recurl.learn.deep.network import (
     ACTIVATIONS,
     Mlp,
     Shape,
-    cnn,
-    mlp,
     network_named,
-    new_cnn,
     new_layers,
-    new_mlp,
     register_network,
 )
 from recurl.learn.deep.settings import ACTIVATION_NAMES, DeepSettings
 
 PLAN, SHAPE = DeepSettings(hidden=(6, 5)), Shape((3,), 2, 4)
 GATED = DeepSettings(hidden=(6, 5), gated=True)
+# Compiled as a whole, as in a run: operation by operation takes longer.
+new_cnn, new_mlp = (jax.jit(f, static_argnums=(0, 1)) for f in (network.new_cnn, network.new_mlp))
+cnn, mlp = (jax.jit(f, static_argnums=0) for f in (network.cnn, network.mlp))
 
 
 def test_weights_are_uniform_within_the_usual_bounds() -> None:
@@ -55,8 +55,8 @@ def test_values_and_slopes_are_those_of_plain_layers() -> None:
             y = jnp.tanh(y @ w + b)
         return jnp.sum((y @ params[-1][0] + params[-1][1]) ** 2)
 
-    mine = jax.grad(lambda p: jnp.sum(mlp(PLAN, p, features, values) ** 2))(params)
-    his = jax.grad(plain)([[jnp.asarray(part) for part in layer] for layer in layers])
+    mine = jax.jit(jax.grad(lambda p: jnp.sum(mlp(PLAN, p, features, values) ** 2)))(params)
+    his = jax.jit(jax.grad(plain))([[jnp.asarray(part) for part in layer] for layer in layers])
     for a, b in zip(jax.tree.leaves(mine), jax.tree.leaves(his), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
@@ -73,8 +73,8 @@ def test_a_gate_turns_exit_values_up_and_down_by_the_state() -> None:
         return x @ last.weights + last.biases
 
     np.testing.assert_allclose(mlp(PLAN, params, features, values), plain(params), rtol=1e-5)
-    mine = jax.grad(lambda p: jnp.sum(mlp(PLAN, p, features, values) ** 2))(params)
-    his = jax.grad(lambda p: jnp.sum(plain(p) ** 2))(params)
+    mine = jax.jit(jax.grad(lambda p: jnp.sum(mlp(PLAN, p, features, values) ** 2)))(params)
+    his = jax.jit(jax.grad(lambda p: jnp.sum(plain(p) ** 2)))(params)
     assert mine.gate.shape == (3, 6)
     for a, b in zip(jax.tree.leaves(mine), jax.tree.leaves(his), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
@@ -155,7 +155,7 @@ def test_a_network_that_is_replaced_is_not_used_again() -> None:
 
         register_network("own", init, lambda settings, w, observations, values: observations @ w)
 
-    settings = {"network": "own", "batch": 4, "warm_up": 2, "evaluate_every": 0}
+    settings = {"preset": "paper", "network": "own", "batch": 4, "warm_up": 2, "evaluate_every": 0}
     for factor in (1.0, 2.0):
         register(0, factor)
         learner = DQN("CartPole-v1", **settings)  # type: ignore[arg-type]

@@ -200,7 +200,8 @@ def test_all_calls_are_as_they_would_be_entered_now(kind: str) -> None:
     calls = np.flatnonzero(np.asarray(steps.move) == CALLS)
     assert len(calls) > 5
     ports = view.ports(steps.ports, steps.ports_mask)
-    values, least = enter(engine.program, learned, learned.online, steps.values, ports)
+    entered = jax.jit(enter, static_argnums=0)
+    values, least = entered(engine.program, learned, learned.online, steps.values, ports)
     np.testing.assert_allclose(steps.other[calls], least[calls], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(steps.values_there[calls], values[calls], rtol=1e-5, atol=1e-6)
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from recurl.learn.deep import rule
 from recurl.learn.deep.network import Shape
 from recurl.learn.deep.rule import (
     Batch,
@@ -15,20 +16,23 @@ from recurl.learn.deep.rule import (
     exit_values,
     greedy,
     measured,
-    new_learned,
     new_sums,
-    one_step_targets,
-    predict,
     scheduled,
-    summed,
     targets,
-    traced,
     unit,
-    update,
 )
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.schedules import Schedule, constant, exponential, linear
 from recurl.model.tables import CALLS, EXITS, STEP
+
+# Compiled as a whole, as in a run: operation by operation takes longer.
+new_learned, one_step_targets, predict, traced, update = (
+    jax.jit(function, static_argnums=(0, 1))
+    for function in (
+        rule.new_learned, rule.one_step_targets, rule.predict, rule.traced, rule.update
+    )
+)  # fmt: skip
+summed = jax.jit(rule.summed)
 
 
 def test_the_three_cases() -> None:
@@ -112,9 +116,9 @@ def test_updates_learn_what_ends_pay_and_copy_the_target_now_and_then() -> None:
     plan = DeepSettings(hidden=(32,), target_every=3, learning_rate=constant(0.01))
     learned = new_learned(plan, shape, jax.random.key(0))
     data = batch(np.random.default_rng(1), shape, 8)
-    improve = jax.jit(lambda learned, step: update(plan, shape, learned, data, new_sums(1), step))
+    sums = new_sums(1)
     for number in range(1, 1000):
-        last, learned = learned, improve(learned, jnp.int32(number))
+        last, learned = learned, update(plan, shape, learned, data, sums, jnp.int32(number))
         same = (learned.target.layers[0].weights == learned.online.layers[0].weights).all()
         assert bool(same) == (number % 3 == 0) or number > 20
     assert float(last.loss) < 1e-3
