@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from functools import cache
 from itertools import product as pairs
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,11 +46,15 @@ def plain_value(mdp: LabelledMDP, machine: Machine) -> float:
     states = [q for q in machine.states if q not in machine.final]
     x = {(s, q): 0.0 for s in range(len(mdp.states)) for q in states}
 
+    @cache
+    def rules(q: str, label: int) -> list[Any]:
+        labels = mdp.label_sets[label]
+        return [r for r in machine.rules if r.source == q and r.guard.holds(labels)]  # type: ignore[union-attr]
+
     def worth(s: int, q: str, a: int) -> float:
         total = 0.0
         for t in range(mdp.transition_start[a], mdp.transition_start[a + 1]):
-            labels = mdp.label_sets[mdp.label[t]]
-            found = [r for r in machine.rules if r.source == q and r.guard.holds(labels)]  # type: ignore[union-attr]
+            found = rules(q, int(mdp.label[t]))
             paid = float(mdp.reward_values[mdp.reward[t]])
             after = 0.0
             if found:
@@ -58,9 +64,12 @@ def plain_value(mdp: LabelledMDP, machine: Machine) -> float:
         return total
 
     for _ in range(400):
+        before = dict(x)
         for s, q in x:
             actions = range(mdp.action_start[s], mdp.action_start[s + 1])
             x[s, q] = max(worth(s, q, a) for a in actions)
+        if all(abs(value - before[key]) < 1e-13 for key, value in x.items()):
+            break
     return sum(float(p) * x[s, machine.start] for s, p in enumerate(mdp.start))
 
 

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import recurl
 from recurl.model.tables import CALL, EXIT
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
+
+
+@cache
+def solved(name: str) -> recurl.Solution:
+    """The solution of a model with its default parameters: tests share it."""
+    return recurl.solve(recurl.zoo.make(name))
 
 
 def best_exit_values(model: RMDP, reward: np.ndarray | None = None) -> np.ndarray:

