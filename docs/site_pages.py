@@ -51,7 +51,7 @@ def make_reference(app: Sphinx) -> None:
 
 
 def leave_out_navigation(app: Sphinx, page: str, template: str, context: Any, tree: Any) -> None:
-    """Leaves the tree of all pages out of each page: in the light form nobody looks for others."""
+    """Leave the tree of all pages out of each page of the light form: a third of its time."""
     if app.config.site_light:
         context.pop("toctree", None)
 
