@@ -70,7 +70,12 @@ def test_flat_learners_need_no_events() -> None:
 
 def test_a_deep_learner_takes_batches() -> None:
     learner = recurl.DeepRecursiveQLearning(
-        gym.make("recurl/Cloud-v0"), hidden=(8,), batch=8, warm_up=20, evaluate_every=0
+        gym.make("recurl/Cloud-v0"),
+        preset="paper",
+        hidden=(8,),
+        batch=8,
+        warm_up=20,
+        evaluate_every=0,
     ).learn(60)
     actions, states = learner.predict(np.array([0, 0]))
     assert (actions.shape, len(states)) == ((2,), 2)
