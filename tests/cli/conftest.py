@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any, Protocol
@@ -49,6 +50,17 @@ def run_json(run: Run) -> RunJson:
         return json.loads(result.stdout, parse_constant=_refuse)
 
     return command
+
+
+@pytest.fixture(scope="session")
+def quick_look(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the experiment with cloud was reproduced with `--quick`."""
+    folder = tmp_path_factory.mktemp("quick")
+    with contextlib.chdir(folder):
+        words = ["reproduce", "cloud", "--quick", "--seeds", "1"]
+        result = CliRunner().invoke(app, words, prog_name="recurl")
+    assert result.exit_code == 0, result.output
+    return folder
 
 
 def _refuse(constant: str) -> None:

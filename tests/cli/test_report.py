@@ -1,13 +1,13 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from tests.cli.conftest import Run
 
 
-def test_report_of_runs_on_disk(run: Run) -> None:
-    run("reproduce", "cloud", "--quick", "--seeds", "1", "--out", "here")
-    Path("here/cloud").rename("here/moved")
+def test_report_of_runs_on_disk(run: Run, quick_look: Path) -> None:
+    shutil.copytree(quick_look / "reproduced-quick" / "cloud", "here/moved")
     run("report", "here", "--out", "there")
     assert "recursive" in Path("there/table.md").read_text()
     assert Path("there/report.html").is_file()

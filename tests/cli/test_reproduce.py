@@ -14,10 +14,9 @@ def test_cloud_with_one_seed(run: Run) -> None:
     assert "3 of 3 runs are done already" in again.stderr
 
 
-def test_a_quick_look_has_a_folder_of_its_own(run: Run) -> None:
-    run("reproduce", "cloud", "--quick", "--seeds", "1")
-    assert Path("reproduced-quick/cloud/runs/rql-0.json").is_file()
-    assert not Path("reproduced").exists()
+def test_a_quick_look_has_a_folder_of_its_own(quick_look: Path) -> None:
+    assert (quick_look / "reproduced-quick/cloud/runs/rql-0.json").is_file()
+    assert not (quick_look / "reproduced").exists()
 
 
 def test_an_unknown_experiment_is_answered_with_the_known_ones(run: Run) -> None:

@@ -455,7 +455,7 @@ def test_pictures_are_learned_from_and_stored_as_bytes() -> None:
         Pictures(), **given, network="cnn", activation="relu", evaluation_env=Pictures(),
         learning_rate=0.005, exploration=0.3,
     )  # fmt: skip
-    learner.learn(600)
+    learner.learn(300)
     assert learner.engine.agent.buffer.shown.dtype == np.uint8
     assert learner.test(100).mean > 0.95
 
