@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -62,15 +62,21 @@ def exact(number: Number) -> Fraction:
         return number
     text = number_text(number)
     try:
-        value = Fraction(text)
-        # Only such a text can be beyond all floats, as rewards and probabilities never are.
-        if len(text) > _SHORT or "e" in text or "E" in text:
-            float(value)
-        return value
+        return _fraction(text)
     except ZeroDivisionError:
         raise ValueError(f"{number} divides by zero") from None
     except OverflowError:
         raise ValueError(f"{text[:20]} is too large for a float") from None
+
+
+@lru_cache(4096)
+def _fraction(text: str) -> Fraction:
+    """A text as a fraction; models have few different numbers, and ask for them often."""
+    value = Fraction(text)
+    # Only such a text can be beyond all floats, as rewards and probabilities never are.
+    if len(text) > _SHORT or "e" in text or "E" in text:
+        float(value)
+    return value
 
 
 def to_float(number: Number) -> float:
