@@ -30,8 +30,9 @@ demo: $(STAMP)
 	$(BIN)/recurl simulate cloud --policy build/demo/best.json
 	$(BIN)/recurl reproduce cloud --seeds 3 --out build/demo/reproduced
 
+# Python keeps its bytecode, even where it is told not to: tests start many processes.
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
