@@ -129,7 +129,7 @@ class TabularLearner(Learner):
         cut = f", {self.engine.cut} of them cut at the limit" if self.engine.cut else ""
         return (
             f"<{name}: {self.steps} steps, {self.engine.episodes} episodes{cut}, "
-            f"{self.engine.n_contexts} contexts>"
+            f"{self.engine.n_contexts} context{'s' * (self.engine.n_contexts != 1)}>"
         )
 
 
@@ -198,7 +198,7 @@ class QLearning(TabularLearner):
     Example:
         >>> import recurl
         >>> QLearning(recurl.zoo.cloud(), learning_rate=0.02, episode_limit=200).learn(1000)
-        <QLearning: 1000 steps, ... episodes, 1 contexts>
+        <QLearning: 1000 steps, ... episodes, 1 context>
     """
 
     flat = True
