@@ -14,7 +14,7 @@ from recurl.learn.schedules import harmonic
 from recurl.learn.tabular import TabularLearner
 from recurl.policy import Policy
 
-SEEDS = range(10)
+SEEDS = range(5)
 PAPER = {"preset": "paper", "learning_rate": 0.02, "quantum": 0.001, "episode_limit": 200}
 SWIFT = {"preset": "swift", "episode_limit": 200}
 
