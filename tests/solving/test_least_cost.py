@@ -52,3 +52,23 @@ def test_places_without_a_way_out() -> None:
     assert solution.gap < 1e-9
     verdict = recurl.verify(model, solution.certificate)
     assert (verdict.lower, verdict.upper) == (solution.lower, solution.upper)
+
+
+@pytest.mark.parametrize(("chance", "width"), [(0.1, 1e-10), (1e-3, 1e-8), (1e-6, 1e-5)])
+@pytest.mark.parametrize("exits", [1, 2])
+def test_places_where_every_policy_may_be_lost(exits: int, chance: float, width: float) -> None:
+    names = ["out", "other"][:exits]
+    builder = recurl.Builder("ledge").component("A", entries="in", exits=names)
+    builder.at("in").action("walk", reward=-5).to("out")
+    builder.at("in").action("climb", reward=-1).to("out", 0.5).to("ledge", 0.5)
+    builder.at("ledge").action("rest", reward=-1).to("ledge").action("go", reward=-1)
+    builder.to("path", 1 - chance).to("pit", chance)
+    builder.at("path").action("leave", reward=-1).to(names[-1]).action("back", reward=-1)
+    builder.to("ledge").at("pit").action("stay", reward=-1).to("pit")
+    model = builder.build()
+    solution = recurl.solve(model)
+    assert solution.lower <= -5 <= solution.upper
+    assert solution.gap < width
+    if exits == 1:
+        verdict = recurl.verify(model, solution.certificate)
+        assert (verdict.lower, verdict.upper) == (solution.lower, solution.upper)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recurl.model.tables import CALL, EXITS, Floats, Ints, Tables
+from recurl.model.tables import CALL, EXITS, Floats, Ints, Tables, runs
 from recurl.policy import Policy
 from recurl.solving.expectations import Expectations, expectations
 from recurl.solving.one_exit_bounds import one_exit_certificate
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from recurl.solving.rows import Mask
 
 _ROUNDS, _GAIN, _NARROW = 200, 1e-12, 1e-6
+_FAR, _SWEEPS, _CLOSE = (2.0**4, 2.0**14, 2.0**24), 5000, 1e-9
+"""Times the costs of the model that stand for infinite ones, in turn until the start is close to
+the cost of its policy, and the greatest number of sweeps with them."""
 
 
 def least_cost(model: RMDP, question: Question, falls: Potential) -> Solution | None:
@@ -67,7 +70,7 @@ def least_cost(model: RMDP, question: Question, falls: Potential) -> Solution | 
         return None
     exits = t.component_start[:-1] + t.n_entries
     height = np.where(seen, falls.values[exits[t.vertex_component]] - falls.values, 0.0)
-    least = _certain(rows, _with_lost(found.reward, seen, height), seen, height, falls.cost)
+    least = _least(rows, found.reward, seen, height, falls.cost)
     spent = _spent(_own_rows(policy, question), found)
     if least is None or spent is None:
         return None
@@ -102,11 +105,43 @@ def least_cost(model: RMDP, question: Question, falls: Potential) -> Solution | 
     )
 
 
-def _with_lost(cost: Floats, seen: Mask, height: Floats) -> Floats:
-    """Costs with something large in places from which no policy ends; 0 where no run comes."""
+def _least(rows: Rows, cost: Floats, seen: Mask, height: Floats, price: float) -> Floats | None:
+    """Costs that no policy is below, from those of the best policy; None if they are not proved.
+
+    Where every policy may be lost, the least cost is infinite. Something large stands for it where
+    all are lost, and elsewhere what follows from that: large enough if the start does not gain.
+    """
     known = seen & np.isfinite(cost)
-    far = 16 * (1.0 + np.abs(cost[known]).max(initial=0.0) + np.abs(height).max(initial=0.0))
-    return np.where(known, cost, np.where(seen, height + far, 0.0))
+    if known[seen].all():
+        return _certain(rows, np.where(seen, cost, 0.0), seen, height, price)
+    size = 1.0 + np.abs(cost[known]).max(initial=0.0) + np.abs(height).max(initial=0.0)
+    best = None
+    for far in _FAR:
+        large = np.where(known, cost, np.where(seen, height + far * size, 0.0))
+        found = _certain(rows, _lowered(rows, large, seen), seen, height, price)
+        if found is None:
+            continue
+        if best is None or found[rows.start].sum() > best[rows.start].sum():
+            best = found
+        if (cost[rows.start] - found[rows.start] <= _CLOSE * size).all():
+            break
+    return best
+
+
+def _lowered(rows: Rows, cost: Floats, seen: Mask) -> Floats:
+    """Costs that are lowered until no action leads to less, or for some time."""
+    acting = np.flatnonzero(np.diff(rows.action_start) > 0)
+    acting = acting[seen[acting]]
+    first, least = rows.action_start[acting], cost
+    count = rows.action_start[acting + 1] - first
+    for _ in range(_SWEEPS):
+        value, cost = _values(rows, least)[runs(first, count)], least
+        least = cost.copy()
+        after = np.minimum.reduceat(value, np.cumsum(count) - count)
+        least[acting] = np.minimum(cost[acting], after)
+        if (cost - least).max() <= 1e-15 * np.abs(cost).max():
+            break
+    return least
 
 
 def _by_vertex(t: Tables, x: Floats, direction: float) -> Floats:
