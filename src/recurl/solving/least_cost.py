@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 _ROUNDS, _GAIN, _NARROW = 200, 1e-12, 1e-6
 _FAR, _SWEEPS, _CLOSE = (2.0**4, 2.0**14, 2.0**24), 5000, 1e-9
-"""Times the costs of the model that stand for infinite ones, in turn until the start is close to
-the cost of its policy, and the greatest number of sweeps with them."""
+"""Multiples of the model's costs that stand for infinite ones, tried in order until the start is
+close to the cost of its policy; the most sweeps with each; and what is close."""
 
 
 def least_cost(model: RMDP, question: Question, falls: Potential) -> Solution | None:
@@ -109,7 +109,8 @@ def _least(rows: Rows, cost: Floats, seen: Mask, height: Floats, price: float) -
     """Costs that no policy is below, from those of the best policy; None if they are not proved.
 
     Where every policy may be lost, the least cost is infinite. Something large stands for it where
-    all are lost, and elsewhere what follows from that: large enough if the start does not gain.
+    all are lost, and what follows from that at other places: large enough if the start does not
+    gain.
     """
     known = seen & np.isfinite(cost)
     if known[seen].all():
@@ -129,7 +130,7 @@ def _least(rows: Rows, cost: Floats, seen: Mask, height: Floats, price: float) -
 
 
 def _lowered(rows: Rows, cost: Floats, seen: Mask) -> Floats:
-    """Costs that are lowered until no action leads to less, or for some time."""
+    """Costs that are lowered until no action leads to less, by some number of sweeps at most."""
     acting = np.flatnonzero(np.diff(rows.action_start) > 0)
     acting = acting[seen[acting]]
     first, least = rows.action_start[acting], cost
