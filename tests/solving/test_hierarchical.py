@@ -160,7 +160,7 @@ def test_there_is_none_without_a_theorem() -> None:
     builder = recurl.Builder("walk").component("A", entries="in", exits=["x", "y"])
     builder.at("in").action("stay").to("n").action("x", reward=-3).to("x")
     builder.at("n").action("stay").to("n").action("y", reward=-1).to("y")
-    with pytest.raises(CertificateError, match="no certificate for this answer: walk is not"):
+    with pytest.raises(CertificateError, match="this answer has no certificate: walk is not"):
         general_certificate(builder.build(), Question(), 1e-6, {})
 
 

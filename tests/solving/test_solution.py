@@ -63,7 +63,7 @@ def test_as_a_table() -> None:
 
 
 def test_answers_without_evidence_say_so() -> None:
-    with pytest.raises(CertificateError, match="no certificate for this answer: why not"):
+    with pytest.raises(CertificateError, match="this answer has no certificate: why not"):
         _ = solution(1, 2).certificate
 
 

@@ -150,9 +150,7 @@ def _starts(grid: Grid, start: str | Mapping[tuple[int, int], Number] | None) ->
         cells = {Cell(*place): p for place, p in start.items()}
         for cell in cells:
             if cell not in grid or grid[cell] == WALL:
-                raise ValueError(
-                    f"start: there is no free cell in row {cell.row}, column {cell.column}"
-                )
+                raise ValueError(f"start: no free cell in row {cell.row}, column {cell.column}")
         return cells
     found = list(grid.cells(START if start is None else start))
     if not found and start is not None:

@@ -174,7 +174,7 @@ def _complete(called: Called, solution: Solution, path: Path) -> None:
 
 def _policy_of(solution: Solution) -> Policy:
     if solution.policy is None:
-        raise RecurlError(f"there is no policy: {solution.reason}")
+        raise RecurlError(f"this answer has no policy: {solution.reason}")
     return solution.policy
 
 

@@ -56,7 +56,7 @@ def suite(
     from recurl.suite.tasks import settings
 
     if action not in ACTIONS:
-        raise UsageError(f"there is no action {action!r}: {', '.join(ACTIONS)}")
+        raise UsageError(f"unknown action {action!r}, expected one of {', '.join(ACTIONS)}")
     if bool(agents) != (action == "run"):
         what = "name at least one agent" if action == "run" else "only run takes names of agents"
         raise UsageError(f"{what}, as in `recurl suite run rql`")

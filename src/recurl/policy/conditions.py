@@ -40,7 +40,7 @@ class Always:
 
 @dataclass(frozen=True)
 class Span:
-    """Numbers from the first to the last one in equal steps; without end if there is no last one.
+    """Numbers from the first to the last one in equal steps; endless without a last one.
 
     Example:
         >>> str(Span(0, 7)), str(Span(3, 3)), str(Span(8)), str(Span(1, step=2))

@@ -101,7 +101,7 @@ def _attained(model: RMDP, actions: Ints, sign: int) -> float:
 
 
 def best_run(model: RMDP, sign: int) -> Fraction | float:
-    """The greatest reward of a run that ends, times a sign; ``inf`` if there is no greatest one.
+    """The greatest reward of a run that ends, times a sign; ``inf`` if it is unbounded.
 
     The best run from q to exit k is the least solution of s(q, k) = max (r + s(q', k)), where calls
     are worth max_j s(entry, j) + s(return j, k). A run with more nested ways than there are

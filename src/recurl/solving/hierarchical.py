@@ -110,7 +110,7 @@ def general_certificate(
     try:
         return general(model, question, epsilon, **options).certificate
     except NotProperError as error:
-        raise CertificateError(f"there is no certificate for this answer: {error}") from error
+        raise CertificateError(f"this answer has no certificate: {error}") from error
 
 
 def analyse_stacks(model: RMDP) -> Analysis | None:

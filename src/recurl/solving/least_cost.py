@@ -38,9 +38,11 @@ if TYPE_CHECKING:
     from recurl.solving.rows import Mask
 
 _ROUNDS, _GAIN, _NARROW = 200, 1e-12, 1e-6
-_FAR, _SWEEPS, _CLOSE = (2.0**4, 2.0**14, 2.0**24), 5000, 1e-9
+_FAR, _CLOSE = (2.0**4, 2.0**14, 2.0**24), 1e-9
 """Multiples of the model's costs that stand for infinite ones, tried in order until the start is
-close to the cost of its policy; the most sweeps with each; and what is close."""
+close to the cost of its policy; and what is close."""
+_SWEEPS, _EFFORT = 5000, 10**8
+"""The most sweeps with each of them, and the most transitions in all sweeps."""
 
 
 def least_cost(model: RMDP, question: Question, falls: Potential) -> Solution | None:
@@ -135,7 +137,7 @@ def _lowered(rows: Rows, cost: Floats, seen: Mask) -> Floats:
     acting = acting[seen[acting]]
     first, least = rows.action_start[acting], cost
     count = rows.action_start[acting + 1] - first
-    for _ in range(_SWEEPS):
+    for _ in range(min(_SWEEPS, 1 + _EFFORT // len(rows.prob))):
         value, cost = _values(rows, least)[runs(first, count)], least
         least = cost.copy()
         after = np.minimum.reduceat(value, np.cumsum(count) - count)

@@ -97,7 +97,7 @@ class Solution:
     def certificate(self) -> Certificate:
         """Evidence of both ends that `recurl.verify` checks without trusting the solver."""
         if self._certify is None:
-            raise CertificateError(f"there is no certificate for this answer: {self.reason}")
+            raise CertificateError(f"this answer has no certificate: {self.reason}")
         proved = self._certify()
         # What is clear depends on all of the model; the evidence may leave out parts of it.
         least, most = self.question.clear_bounds(self.model)

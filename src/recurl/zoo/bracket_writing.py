@@ -33,7 +33,7 @@ class BracketWriting(gym.Env[Observation, np.int64]):
 
     An opening bracket is shown once, as a noisy point in six dimensions; reading on is a call.
     When the text inside has ended, one of three closing brackets has to be written, which returns
-    through the exit of its number. By then the opening bracket is no longer shown: which closing
+    through the exit of its number. By then the opening bracket has disappeared: which closing
     bracket is right has to be known from what the exits are worth.
 
     - A text on a level above the last holds one pair of brackets, with the next level inside, and

@@ -47,7 +47,7 @@ def test_statements_become_python(text: str, python: str) -> None:
     ("text", "message"),
     [
         ("x", "line 1: column 1: found 'x' (write void or bool before the name"),
-        ("", "line 1: column 1: there is no procedure main"),
+        ("", "line 1: column 1: procedure main is missing"),
         ("void main(a) { }", "line 1: column 6: main has parameters (use globals)"),
         ("void main() { x = true; }", "unknown variable x (known: none)"),
         ("var lock; void main() { lok = true; }", "(did you mean lock?)"),

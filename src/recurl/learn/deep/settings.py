@@ -138,7 +138,7 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         demand(0 <= self.averaging < 1, "averaging", "in [0, 1)", self.averaging)
         demand(all(n >= 1 for n in self.hidden), "hidden", "positive sizes", self.hidden)
         layers = bool(self.hidden) or not self.gated
-        demand(layers, "gated", "False where there is no hidden layer", self.gated)
+        demand(layers, "gated", "False without hidden layers", self.gated)
         fits = _is_factor(self.value_scale)
         demand(fits, "value_scale", "positive and finite", self.value_scale)
         fits = self.reward_scale == "warm_up" or _is_factor(self.reward_scale)

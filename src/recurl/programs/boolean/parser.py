@@ -176,7 +176,7 @@ class _Parser:
         while self.now.kind != "end":
             self.procedure()
         if "main" not in self.parsed.procedures:
-            self.fail(self.now, "there is no procedure main", "write void main() { ... }")
+            self.fail(self.now, "procedure main is missing", "write void main() { ... }")
         if self.parsed.procedures["main"].parameters:
             self.fail(self.parsed.procedures["main"].name, "main has parameters", "use globals")
         self.check_calls()
