@@ -12,7 +12,16 @@ from collections import Counter
 from decimal import Decimal
 from unittest import mock
 
-from tests.solving.oracle import INF, Chain, Truth, random_spec, stackless, truncated, uniform
+from tests.solving.oracle import (
+    COSTS,
+    INF,
+    Chain,
+    Truth,
+    random_spec,
+    stackless,
+    truncated,
+    uniform,
+)
 
 import recurl
 from recurl.errors import CertificateError, NotProperError
@@ -30,6 +39,9 @@ REASONS = {
     "time": "the time is up",
 }
 """What the theory leaves open, by words that messages have."""
+
+LIMITS = ("calls and returns are nearly balanced", "floats are too coarse", "time")
+"""Those of them that arithmetic leaves open, not the theory."""
 
 SLACK = Decimal("1e-40")
 """How exact truths are."""
@@ -223,6 +235,33 @@ def _check_all_totals(
             said += _check_proof(model, found, place, attained, objective)
 
 
+def check_costs(seed: int, exits: int, most: int = 64) -> Counter[str]:
+    """`solve` where every step costs: the least cost and the fewest steps are closed, or infinite.
+
+    Some policies do not end, and some places are lost; no stackless policy beats the answer.
+    """
+    model = random_spec(seed, exits=exits, actions=2, rewards=COSTS)
+    said = Counter({"models with costs": 1})
+    truths = [Chain(model, choice).truth() for choice in stackless(model, most)]
+    with mock.patch.dict(solve_certified.__kwdefaults__, {"time_limit": 10.0}):
+        for of, objective, sign in (("reward", "max", 1), ("steps", "min", -1)):
+            found = recurl.solve(model, of=of, objective=objective, epsilon=1e-4)
+            said["costs"] += 1
+            low, high = sorted((sign * found.lower, sign * found.upper))
+            place = f"seed {seed}: {of}"
+            if low != high and high - low > 1e-3 * (1 + abs(high)):
+                kind = reason_of(found.reason)
+                assert kind in LIMITS, f"{place} is wide, {kind}"
+                said[f"wide: {kind}"] += 1
+            totals = [sign * total for x in truths if (total := _total(x, of)) is not None]
+            best = max(totals, default=-INF)
+            assert holds(-math.inf, best, high), place
+            behind = best.is_finite() and float(best) - low > 1e-3 * (1 + abs(float(best)))
+            assert not behind, f"{place}: a stackless policy is better"
+            said += _check_proof(model, found, place, sign * best, objective)
+    return said
+
+
 def _total(truth: Truth, of: str) -> Decimal | None:
     """A total, None if it is not defined."""
     if of == "steps":
@@ -253,12 +292,13 @@ def main() -> None:
     said: Counter[str] = Counter()
     begin = time.process_time()
     for seed in range(first, first + count):
-        check = check_chain if seed % 2 else check_choices
-        try:
-            said += check(seed, exits=1 + seed // 2 % 3)
-        except Exception as error:
-            said["failed"] += 1
-            print(f"{check.__name__}({seed}, {1 + seed // 2 % 3}): {error!r}"[:300], flush=True)
+        exits = 1 + seed // 2 % 3
+        for check in (check_chain,) if seed % 2 else (check_choices, check_costs):
+            try:
+                said += check(seed, exits)
+            except Exception as error:
+                said["failed"] += 1
+                print(f"{check.__name__}({seed}, {exits}): {error!r}"[:300], flush=True)
     for what, times in sorted(said.items()):
         print(f"{times:8} {what}")
     print(f"{time.process_time() - begin:.0f} s")

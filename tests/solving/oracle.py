@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -24,7 +24,13 @@ Choice = dict[int, list[tuple[int, Fraction]]]
 """Actions by vertex, with their shares."""
 
 
-def random_spec(seed: int, *, exits: int = 3, actions: int = 1) -> recurl.RMDP:
+_REWARDS = ("0", "0", "1", "-1", "1/3", "2.5", "-0.7")
+COSTS = ("-1", "-2", "-1/3", "-5", "-0.7")
+
+
+def random_spec(
+    seed: int, *, exits: int = 3, actions: int = 1, rewards: Sequence[str] = _REWARDS
+) -> recurl.RMDP:
     """A small model of any kind: dead ends, unreachable parts, circles and deep recursion too."""
     draw = random.Random(seed)
     count = draw.choice([1, 1, 2, 3])
@@ -41,7 +47,8 @@ def random_spec(seed: int, *, exits: int = 3, actions: int = 1) -> recurl.RMDP:
         for vertex in ["in", *nodes, *ports]:
             builder.at(vertex)
             for a in range(draw.randint(1, actions)):
-                _draw_action(draw, builder, f"a{a}", [*names, *names, *nodes, *boxes, *boxes])
+                builder.action(f"a{a}", reward=draw.choice(rewards))
+                _draw_moves(draw, builder, [*names, *names, *nodes, *boxes, *boxes])
     return builder.build("C0")
 
 
@@ -54,13 +61,9 @@ _SHARES = [
     "1/2 1/4 1/4",
     "0.3 0.3 0.4",
 ]
-_REWARDS = ["0", "0", "1", "-1", "1/3", "2.5", "-0.7"]
 
 
-def _draw_action(
-    draw: random.Random, builder: recurl.Builder, name: str, targets: list[str]
-) -> None:
-    builder.action(name, reward=draw.choice(_REWARDS))
+def _draw_moves(draw: random.Random, builder: recurl.Builder, targets: list[str]) -> None:
     kinds = sorted(set(targets))
     shares = draw.choice([["1"], *(text.split() for text in _SHARES)])
     chosen = draw.sample(kinds, min(len(kinds), len(shares)))

@@ -45,11 +45,11 @@ def policy_of(model: RMDP, lower: Lower) -> Policy:
 
 
 def _actions(lower: Lower, c: int, x: int) -> np.ndarray:
-    """Action of every vertex in a context, counted within the vertex."""
+    """Action of every vertex in a context, counted within the vertex; the first for giving up."""
     part = lower.contexts.parts[c]
     actions = np.zeros(part.size, np.int32)
     actions[part.states] = lower.action[c][:, x] - part.begin
-    return actions
+    return np.where(lower.contexts.view(lower.giving_up, c)[:, x], 0, actions)
 
 
 def _called_pieces(lower: Lower, c: int, x: int) -> list[Context]:
@@ -86,7 +86,8 @@ def values_of(upper: Upper, lower: Lower) -> tuple[Floats, Floats]:
     c, t = problem.start, problem.tables
     own = slice(int(t.component_start[c]), int(t.component_start[c + 1]))
     low, high = np.full((2, t.n_vertices), np.nan)
-    low[own] = lower.at(c, problem.root[None], slice(None))[0].max(axis=1)
+    worth = lower.at(c, problem.root[None], slice(None))[0]
+    low[own] = np.where(lower.contexts.view(lower.giving_up, c), -np.inf, worth).max(axis=1)
     high[own] = np.min([_mixed(upper, mix) for _, mix in upper.start_mixes()], axis=0)
     return low - _margin(low), high + _margin(high)
 

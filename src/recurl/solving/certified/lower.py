@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recurl.model.tables import Floats
+from recurl.model.tables import Floats, Mask
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.linear import Inverses, fixed_point, solve_from_identity
+from recurl.solving.certified.lost import giving_up
 from recurl.solving.digraphs import unchecked
 from recurl.solving.infinite import visited
 from recurl.solving.linear import chosen_lines
@@ -77,8 +78,23 @@ class Lower:
 
     @cached_property
     def ends(self) -> bool:
-        """Whether the policy is known to end: as all do, or by steps of its own."""
-        return self.contexts.problem.potential is None or steps_of(self) is not None
+        """Whether the policy is known to end without giving up: as all do, or by its own steps."""
+        if self.contexts.problem.potential is None:
+            return True
+        return not self._gives_up and steps_of(self) is not None
+
+    @property
+    def _gives_up(self) -> bool:
+        """Whether a run from the start may give up."""
+        ctx, problem = self.contexts, self.contexts.problem
+        own = ctx.view(self.giving_up, problem.start)
+        entries = np.flatnonzero(problem.tables.start_prob)
+        return bool(own[entries, self.best(problem.start, problem.root)[0][entries]].any())
+
+    @cached_property
+    def giving_up(self) -> Mask:
+        """Slots from which the policy may give up."""
+        return giving_up(self)
 
     def at(self, component: int, vectors: Floats, rows: slice) -> Floats:
         """Values of pieces at exit values: by vector, vertex in ``rows``, and context."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from recurl.errors import NotProperError
-from recurl.model.tables import CALL, Floats, Ints, Tables
+from recurl.model.tables import CALL, Floats, Ints, Mask, Tables
+from recurl.solving.certified.lost import PRICES, leaving, paying, with_way_out
 from recurl.solving.digraphs import unchecked
 from recurl.solving.ending_policies import ending_policy
 from recurl.solving.linear import chosen_lines
@@ -276,6 +277,8 @@ class SearchProblem:
         reach: Probabilities that the step bounds rest on (see `StepBounds`), or None.
         potential: In place of step bounds, where some policy does not end (see `Potential`).
         first: A policy that ends, to begin with: actions by vertex, counted within it.
+        lost: Places where the last action is not one of the model: it gives up at a price (see
+            `recurl.solving.certified.lost`). None if there are none.
     """
 
     tables: Tables
@@ -285,10 +288,16 @@ class SearchProblem:
     reach: Floats | None = None
     potential: Potential | None = None
     first: Ints | None = None
+    lost: Mask | None = None
 
     @classmethod
-    def of(cls, model: RMDP, question: Question) -> SearchProblem:
+    def of(cls, model: RMDP, question: Question, price: float = PRICES[0]) -> SearchProblem:
         """The problem that a question poses.
+
+        Args:
+            model: The model.
+            question: The question.
+            price: What it costs to give up, in units of what runs cost.
 
         Raises:
             NotProperError: Some policy may not end, and not ending is not known to cost.
@@ -304,7 +313,23 @@ class SearchProblem:
         if falls is None or ends is None:
             raise NotProperError(str(analyse(model)))
         steps = np.where(t.states & np.isfinite(ends[1]), ends[1], 1.0)
-        return cls(t, gain, root, steps, None, with_call_fall(t, falls), ends[0])
+        lost = t.states & model.reach.reachable & ~np.isfinite(ends[1])
+        found = cls(t, gain, root, steps, None, with_call_fall(t, falls), ends[0])
+        return found._with_way_out(lost, price) if lost.any() else found
+
+    def _with_way_out(self, lost: Mask, price: float) -> SearchProblem:
+        """The same problem with a way out of some places."""
+        assert self.potential is not None
+        assert self.first is not None
+        h = self.potential.values
+        unit = 1.0 + self.size * float(self.steps.max()) + float(h.max() - h.min())
+        return replace(
+            self,
+            tables=with_way_out(self.tables, lost),
+            gain=paying(self.tables, lost, self.gain, price * unit),
+            first=leaving(self.tables, lost, self.first),
+            lost=lost,
+        )
 
     @cached_property
     def components(self) -> list[Component]:
@@ -324,8 +349,11 @@ class SearchProblem:
 
     @cached_property
     def size(self) -> float:
-        """The greatest expected reward of an action, either way."""
-        return float(np.abs(self.gain).max(initial=0.0))
+        """The greatest expected reward of an action of the model, either way."""
+        own = np.ones(len(self.gain), np.bool_)
+        if self.lost is not None:
+            own[self.tables.action_start[1:][self.lost] - 1] = False
+        return float(np.abs(self.gain[own]).max(initial=0.0))
 
     def slack(self, width: float) -> float:
         """The slack of every equation if the interval may widen by a bit of ``width``."""

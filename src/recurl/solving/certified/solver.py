@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.solving.certified.evidence import certificate_of, interval_of, policy_of, values_of
+from recurl.solving.certified.lost import PRICES
 from recurl.solving.certified.points import HULL_EXITS, LINE_EXITS, MESH_EXITS
 from recurl.solving.certified.problem import SearchProblem
 from recurl.solving.certified.search import BestBounds, PointSearch, first_bounds, newton_effort
@@ -66,10 +67,15 @@ def solve_certified(
     Raises:
         NotProperError: Some policy does not end, or none of the tests shows that all do.
     """
-    began = time.monotonic()
-    run = _Run(SearchProblem.of(model, question), epsilon, began + time_limit, question.sign)
-    run.at_least, run.callback = at_least, callback
-    reason = run.search()
+    began, run = time.monotonic(), None
+    for price in PRICES:
+        problem = SearchProblem.of(model, question, price)
+        new = _Run(problem, epsilon, began + time_limit, question.sign, at_least, callback)
+        new.search()
+        run = new if run is None or new.found.gap < run.found.gap else run
+        if run.done or problem.lost is None:
+            break
+    assert run is not None
     found = run.found
     assert found.lower is not None
     assert found.upper is not None
@@ -81,7 +87,7 @@ def solve_certified(
         ends[0],
         ends[1],
         method="certified",
-        reason=reason,
+        reason=run.reason(),
         policy=policy_of(model, found.lower),
         values_lower=np.minimum(*values),
         values_upper=np.maximum(*values),
@@ -105,8 +111,8 @@ class _Run:
     told: tuple[float, float] = (-np.inf, np.inf)
     work: dict[str, float] = field(default_factory=lambda: {"trials": 0, "rounds": 0, "points": 0})
 
-    def search(self) -> str:
-        """Search until done; says why it stopped."""
+    def search(self) -> None:
+        """Search until done."""
         upper, lower = first_bounds(self.problem)
         self.found.keep_upper(upper)
         self.found.keep_lower(lower)
@@ -126,7 +132,6 @@ class _Run:
                 self._solve_together(search, rounds=1000, trials=trials)
         if not self.done:
             self._alternate(trials)
-        return self._reason()
 
     def _trials(self, upper: Upper, lower: Lower) -> Trials:
         return Trials(upper, lower, tolerance=_COARSEST * self.epsilon)
@@ -164,7 +169,8 @@ class _Run:
         """The interval in the sense of the question."""
         return (low, high) if self.sign > 0 else (-high, -low)
 
-    def _reason(self) -> str:
+    def reason(self) -> str:
+        """Why it stopped."""
         if self.found.gap <= self.epsilon:
             return "multi-exit: the interval is as narrow as asked"
         decided = self._decided(self.found.low, self.found.high)
