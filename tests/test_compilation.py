@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
+import sys
 import time
+from types import ModuleType
 
 import numba
+import pytest
 
 import recurl
 from recurl import compilation
@@ -26,6 +30,25 @@ def test_a_stopwatch_does_not_count_what_numba_compiles() -> None:
     whole = time.perf_counter() - began
     assert seen[0] > 0
     assert watch.seconds <= whole - seen[0] + 1e-3
+    assert not is_compiling()
+
+
+@pytest.mark.parametrize("loaded", ["numba", "numba.core.event"])
+def test_a_half_loaded_numba_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, loaded: str
+) -> None:
+    # Another thread is importing it; an import here would wait for that thread, and it for us.
+    def refuse(name: str, *rest: object) -> None:
+        raise AssertionError(f"{name} is imported")
+
+    for name in ("numba", "numba.core", "numba.core.event"):
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "numba", ModuleType("numba"))
+    monkeypatch.setitem(sys.modules, loaded, ModuleType(loaded))
+    monkeypatch.setattr(compilation, "_clock", compilation._Clock())
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    compilation.listen()
+    monkeypatch.undo()
     assert not is_compiling()
 
 

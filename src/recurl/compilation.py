@@ -42,12 +42,15 @@ _clock = _Clock()
 
 
 def listen() -> None:
-    """Have numba, if it is loaded, say when it compiles."""
-    if _clock.listens or "numba" not in sys.modules:
-        return
-    from numba.core import event
+    """Have numba, if it is loaded, say when it compiles.
 
-    class Listener(event.Listener):
+    It imports nothing: another thread may be importing numba, and both would wait forever.
+    """
+    event: Any = sys.modules.get("numba.core.event")
+    if _clock.listens or not (hasattr(event, "Listener") and hasattr(event, "register")):
+        return
+
+    class Listener(event.Listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:
             _clock.start()
 
@@ -55,7 +58,7 @@ def listen() -> None:
             _clock.stop()
 
     _clock.listens = True
-    event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
+    event.register("numba:compile", Listener())
 
 
 def is_compiling() -> bool:
