@@ -31,6 +31,7 @@ REASONS = {
     "both gains and losses are infinite": "gains and losses",
     "some policy goes on forever": "a policy can go on forever",
     "some policy calls faster than it returns": "calls faster than it returns",
+    "some policy calls as fast as it returns": "calls as fast as it returns",
     "some policy may not end": "ends with probability",
     "a run may not end": "may never end",
     "steps are not bounded": "step",

@@ -34,13 +34,36 @@ def test_betting_goes_on() -> None:
     found = endless_policy(model)
     assert found is not None
     assert found.policy.action_name("A.in") == "bet"
-    assert found.termination[1] == pytest.approx(2 / 3)
+    assert recurl.evaluate(found.policy).termination[1] == pytest.approx(2 / 3)
+    assert found.reason == "a policy ends with probability 0.666667 only"
 
 
 def test_without_a_choice() -> None:
     found = endless_policy(cubic())
     assert found is not None
-    assert found.termination[1] == pytest.approx((math.sqrt(5) - 1) / 2)
+    ends = recurl.evaluate(found.policy).termination[1]
+    assert ends == pytest.approx((math.sqrt(5) - 1) / 2)
+
+
+@pytest.mark.parametrize("more", [(), ("stop",)])
+def test_a_policy_that_ends_too_late(more: tuple[str, ...]) -> None:
+    # It calls itself twice with 1/2: it ends surely, after infinitely many steps on average.
+    builder = recurl.Builder("critical").component("A", entries="in", exits=["x", "y"])
+    builder.box("a", "A").box("b", "A").at("in").action("go").to("a", "1/2").to("x", "1/2")
+    for name in more:
+        builder.action(name).to("y")
+    for name in ("x", "y"):
+        builder.at(f"a.{name}").action("up").to("b")
+        builder.at(f"b.{name}").action("up").to(name)
+    model = builder.build()
+    found = recurl.analyse(model)
+    assert found.verdict == "not proper"
+    assert "infinitely many steps" in found.reason
+    assert found.witness is not None
+    assert found.witness.action_name("A.in") == "go"
+    solution = recurl.solve(model, of="steps")
+    assert solution.lower == math.inf
+    assert recurl.verify(model, solution.certificate).lower == math.inf
 
 
 @pytest.mark.parametrize("model", [recurl.zoo.cloud(), recurl.zoo.palindrome(), stop_or_bet("2/5")])

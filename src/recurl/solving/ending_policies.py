@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from recurl.model.tables import CALL, EXITS, Floats, Ints
 from recurl.model.transforms.discounting import discount_steps
 from recurl.policy import Policy
 from recurl.solving.discounted import undiscounted_policy
-from recurl.solving.evaluate import Evaluation, evaluate
+from recurl.solving.evaluate import evaluate
 from recurl.solving.expectations import expectations
+from recurl.solving.infinite import can_go_on
 from recurl.solving.question import Question
 from recurl.solving.rows import Rows, rows_of_model, rows_of_policy
 
@@ -78,25 +79,42 @@ def _shortest(model: RMDP, extreme: np.ufunc) -> Ints:
     return actions
 
 
-def endless_policy(model: RMDP) -> Evaluation | None:
-    """A policy that ends with probability below 1, or None if none was found.
+class Endless(NamedTuple):
+    """A policy that ends with probability below 1, or after infinitely many steps on average."""
+
+    policy: Policy
+    reason: str
+
+
+def endless_policy(model: RMDP) -> Endless | None:
+    """A policy that takes infinitely many steps on average, or None if none was found.
 
     Candidates come from policy improvement for the steps within a component, which leaves the
     stack out of account, and then from the certified search for the most discounted steps: with a
-    discount near 1, policies that do not end take more of them than those that do.
+    discount near 1, policies that do not end take more of them than those that do. A policy that
+    ends, though too late, is found by visits that do not fall (see `recurl.solving.infinite`).
 
     Example:
         >>> import recurl
-        >>> endless_policy(recurl.zoo.gambler(p=0.6)).termination[1] < 0.67
-        True
+        >>> endless_policy(recurl.zoo.gambler(p=0.6)).reason
+        'a policy ends with probability 0.666667 only'
         >>> endless_policy(recurl.zoo.and_or()) is None
         True
     """
-    for policy in chain(_improved(model), discounted_best(model, Question("max", "steps"))):
+    asked, tried = Question("max", "steps"), []
+    for policy in chain(_improved(model), discounted_best(model, asked)):
         found = evaluate(policy)
         if found.termination[1] < 1 - 1e-9:
-            return found
-    return None
+            reason = f"a policy ends with probability {found.termination[1]:.6g} only"
+            return Endless(policy, reason)
+        tried.append(policy)
+    proofs = (can_go_on(model, asked, policy) for policy in tried)
+    proved = next((proof for proof in proofs if proof is not None), None)
+    if proved is None:
+        return None
+    actions = np.concatenate([piece.actions for piece in proved.pieces]).astype(np.int32)
+    reason = "a policy takes infinitely many steps on average: it calls as fast as it returns"
+    return Endless(Policy.stackless(model, actions), reason)
 
 
 def _improved(model: RMDP) -> Iterator[Policy]:

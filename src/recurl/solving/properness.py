@@ -318,10 +318,9 @@ def _multi_exit(model: RMDP, rows: Rows, found: Steps) -> Analysis:
         return Analysis(model, "proper", reason, bound, steps=proved.steps, reach=proved.reach)
     if model.kind.hierarchical and (stacks := _by_stacks(model)) is not None:
         return stacks
-    ending = endless_policy(model)
-    if ending is not None:
-        reason = f"a policy ends with probability {ending.termination[1]:.6g} only"
-        return Analysis(model, "not proper", reason, math.inf, witness=ending.policy)
+    if (without_end := endless_policy(model)) is not None:
+        policy, reason = without_end
+        return Analysis(model, "not proper", reason, math.inf, witness=policy)
     if (np.diff(model.tables.action_start) <= 1).all():
         steps = evaluate(Policy.uniform(model)).steps
         if math.isfinite(steps):
