@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
+from tests.solving.oracle import random_spec
 from tests.strategies import proper_models
 from tests.zoo.reference import best_exit_values
 
@@ -48,6 +49,12 @@ def test_small_gaps_of_many_calls_are_followed_too() -> None:
     # Trials that turn back at 3 % of the width asked for stopped here at 1.7e-3.
     model = recurl.zoo.random_model(seed=4, components=3, nodes=20, exits=6)
     assert certified(model, 1e-3).gap <= 1e-3
+
+
+def test_slack_is_small_where_runs_are_longer_than_known() -> None:
+    # The slack of all steps added up to 1.27 times the width asked for, and no point could help.
+    model = random_spec(100, exits=2, actions=2, rewards=("-1", "-2", "-1/3", "-5", "-0.7", "-1"))
+    assert solve_certified(model, Question(), 1e-6, time_limit=20.0).gap <= 1e-6
 
 
 def test_many_exits_are_closed_by_mixes_of_points() -> None:

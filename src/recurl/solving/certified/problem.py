@@ -356,9 +356,14 @@ class SearchProblem:
         return float(np.abs(self.gain[own]).max(initial=0.0))
 
     def slack(self, width: float) -> float:
-        """The slack of every equation if the interval may widen by a bit of ``width``."""
+        """The slack of every equation if the interval may widen by a bit of ``width``.
+
+        Every step adds it. With a potential, the best runs may be longer than those of the policy
+        whose steps are known: it is a smaller share then.
+        """
         steps = self.own_steps(self.start)[: len(self.tables.start_prob)]
-        return max(_LEAST_SLACK, 1e-2 * width / max(1.0, float(steps.max())))
+        bit = (1e-2 if self.potential is None else 1e-4) * width
+        return max(_LEAST_SLACK, bit / max(1.0, float(steps.max())))
 
     def own_steps(self, component: int) -> Floats:
         """Step bounds of the vertices of a component."""
