@@ -54,7 +54,9 @@ def learn(
             "replace the options."
         ),
     ] = None,
-    preset: Annotated[str, typer.Option(help="'paper' or 'swift'; 'parallel' (deep).")] = "swift",
+    preset: Annotated[
+        str, typer.Option(help="'paper' or 'swift'; 'parallel' or 'gather' (deep).")
+    ] = "swift",
     learning_rate: Annotated[float | None, real("Constant learning rate.", above=0, most=1)] = None,
     exploration: Annotated[float | None, real("Rate of exploration.", least=0, most=1)] = None,
     quantum: Annotated[float | None, real("Rounding of exit values.", least=0)] = None,
