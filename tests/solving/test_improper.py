@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests.solving.oracle import random_spec
+from tests.solving.oracle import COSTS, random_spec
 from tests.solving.references import stuck
 
 import recurl
@@ -11,8 +11,9 @@ from recurl.errors import CertificateError, NotProperError
 from recurl.grammar import Grammar
 from recurl.grammar.model import model_of
 from recurl.solving.certified.policy_bound import policy_bound
-from recurl.solving.improper import _trivial
+from recurl.solving.improper import _trivial, improper_optimum
 from recurl.solving.leaving import may_not_end
+from recurl.solving.properness import Analysis
 
 
 def walk(stay: float, go: float) -> recurl.RMDP:
@@ -324,3 +325,12 @@ def test_a_policy_that_goes_on_may_look_at_the_stack() -> None:
     assert witness.kind == "by context"
     found = recurl.solve(model, objective="min")
     assert "for example a policy that looks at the stack" in found.reason
+
+
+def test_who_pays_already_is_not_asked_to_pay() -> None:
+    # No stackless policy ends with more than 0.949, and every step costs.
+    model = random_spec(21000430, exits=3, actions=2, rewards=COSTS)
+    known = Analysis(model, "not proper", "a policy may not end")
+    with pytest.raises(NotProperError, match="no policy was found that surely ends") as refusal:
+        improper_optimum(model, recurl.Question(), known, began=0.0)
+    assert "a cost per step" not in str(refusal.value)

@@ -59,7 +59,7 @@ def improper_optimum(
             return found
     if falls is not None and must_go_on(model, question) is not None:
         return _infinite(model, question, analysis, -math.inf, began=began)
-    raise NotProperError(_explanation(model, analysis))
+    raise NotProperError(_explanation(model, analysis, costs=falls is not None))
 
 
 def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solution:
@@ -276,13 +276,18 @@ def _no_choice(model: RMDP) -> bool:
     return bool((count[model.reach.reachable] <= 1).all())
 
 
-def _explanation(model: RMDP, analysis: Analysis) -> str:
-    """Why there is no answer, and what can be done."""
+def _explanation(model: RMDP, analysis: Analysis, *, costs: bool) -> str:
+    """Why there is no answer, and what can be done; ``costs`` says whether not ending costs."""
     if analysis.verdict != "not proper":
         return f"whether every policy of {model.name} ends is not known: {analysis.reason}"
     text = f"{model.name} is not proper: {analysis.reason}"
     if analysis.witness is not None:
         text += f", for example {_named(model, analysis)}"
+    if costs:
+        return (
+            f"{text}. Not ending costs without limit, and no policy was found that surely ends: "
+            "the total may be infinite. A discount (gamma=0.99, --discount 0.99) would help"
+        )
     return (
         f"{text}. Totals need not be finite then; a discount (gamma=0.99, --discount 0.99), a cost "
         "per step, or actions that all end sometimes would help"
