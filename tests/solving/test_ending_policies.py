@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.solving.oracle import COSTS, random_spec
 from tests.solving.references import cubic, retry_client, stop_or_bet
 
 import recurl
@@ -17,6 +18,16 @@ def test_a_client_that_may_retry_for_ever_gives_up() -> None:
     actions, steps = found
     policy = recurl.Policy.stackless(model, actions)
     assert recurl.evaluate(policy).steps == steps[model.tables.starts[0]] < np.inf
+
+
+def test_the_exit_taken_may_decide_whether_it_ends() -> None:
+    # Neither the shortest way to any exit nor that to the best one ends surely here.
+    model = random_spec(21000454, exits=3, actions=2, rewards=COSTS)
+    found = ending_policy(model)
+    assert found is not None
+    value = recurl.evaluate(recurl.Policy.stackless(model, found[0]))
+    assert value.steps == pytest.approx(137.4706876, rel=1e-8)
+    assert value.termination[0] == 1.0
 
 
 def test_none_ends() -> None:

@@ -34,6 +34,7 @@ def ending_policy(model: RMDP) -> tuple[Ints, Floats] | None:
 
     Sweeps of ``d(q) = 1 + min_a sum p d(q')``, with d(en) + max d(ret) at calls, so that it does
     not matter by which exits calls return; then with the best return in place of the worst one.
+    After that, the policy that ends with the greatest probability, as far as it is known.
 
     Example:
         >>> import recurl
@@ -42,14 +43,25 @@ def ending_policy(model: RMDP) -> tuple[Ints, Floats] | None:
         >>> bool(np.isfinite(steps[model.tables.starts]).all())
         True
     """
-    for extreme in (np.maximum, np.minimum):
-        actions = _shortest(model, extreme)
-        policy = Policy.stackless(model, actions)
+    for policy in _leaving_soon(model):
         rows = rows_of_policy(policy)
         steps = expectations(rows, everywhere=True).steps
         if np.isfinite(steps[rows.start]).all():
-            return actions, steps
+            return np.maximum(policy.actions, 0), steps
     return None
+
+
+def _leaving_soon(model: RMDP) -> Iterator[Policy]:
+    """Stackless policies that may end, the most likely first."""
+    from recurl.solving.leaving import solve_leaving
+
+    for extreme in (np.maximum, np.minimum):
+        yield Policy.stackless(model, _shortest(model, extreme))
+    t = model.tables
+    ends = Question("max", "none", (1.0,) * int(t.n_exits[t.start_component]))
+    surest = solve_leaving(model, ends)
+    if surest is not None and surest.policy is not None and surest.policy.kind == "stackless":
+        yield surest.policy
 
 
 def _shortest(model: RMDP, extreme: np.ufunc) -> Ints:
