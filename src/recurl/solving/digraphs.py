@@ -74,6 +74,35 @@ def _csr_matvec() -> Any:
     return csr_matvec
 
 
+def rows_of_entries(row: Ints, column: Ints, value: Floats, size: int) -> csr_array:
+    """A square matrix of entries, in compressed rows.
+
+    Example:
+        >>> row, column = np.array([1, 0], np.int32), np.array([0, 1], np.int32)
+        >>> rows_of_entries(row, column, np.array([2.0, 3.0]), 2).toarray().tolist()
+        [[0.0, 3.0], [2.0, 0.0]]
+    """
+    from scipy.sparse import csr_array
+
+    routine = _coo_tocsr()
+    if routine is None:
+        return csr_array((value, (row, column)), shape=(size, size))
+    start, index, data = np.empty(size + 1, np.int32), np.empty_like(column), np.empty_like(value)
+    routine(size, size, len(value), row, column, value, start, index, data)
+    matrix: csr_array = unchecked(csr_array, (data, index, start), (size, size))
+    return matrix
+
+
+@cache
+def _coo_tocsr() -> Any:
+    """The routine of scipy that compresses rows; None if it is not where it was."""
+    try:
+        from scipy.sparse._sparsetools import coo_tocsr
+    except ImportError:
+        return None
+    return coo_tocsr
+
+
 def transposed(start: Ints, target: Ints, size: int) -> tuple[Ints, Ints]:
     """The rows that refer to each of some targets, ascending: first place of each, and rows.
 

@@ -55,6 +55,17 @@ def test_boxes_refer_to_ports_of_their_own_context() -> None:
     assert np.array_equal(np.sort(np.concatenate(seen)), np.sort(calls))
 
 
+def test_visits_move_on_by_actions_and_through_calls() -> None:
+    batch, random = Batch(random_problem(3), COUNTS), np.random.default_rng(0)
+    taken = random.random(len(batch.gain)) * (random.random(len(batch.gain)) < 0.5)
+    share = random.random((*batch.calls.shape, batch.returns.shape[1]))
+    share *= batch.inside[:, None] & (batch.calls < batch.size)[:, :, None]
+    visits = np.append(random.random(batch.size), 0.0)
+    expected = (taken * visits[batch.acting]) @ batch.matrix.toarray()
+    expected[batch.returns] += np.einsum("be,bek->bk", visits[batch.calls], share)
+    assert batch.moves(taken, share) @ visits == pytest.approx(expected)
+
+
 def _contexts(batch: Batch) -> list[tuple[np.ndarray, object]]:
     found, first = [], 0
     for _, part, n in batch.parts:

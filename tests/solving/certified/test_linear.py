@@ -96,14 +96,14 @@ def test_only_other_equations_are_inverted_again(problem: SearchProblem) -> None
     links.update(inverses, every)
     share = contexts.view_calls(links.share, 0).copy()
     block = inverses.blocks[0]
-    before = block.rows.copy()
+    before = block.entry.copy()
     assert not block.differs(every[0], links.action[0], share, 1e-5).any()
     share[0, 1] = [0.9, 0.1]
     assert block.differs(every[0], links.action[0], share, 1e-5).nonzero()[0].tolist() == [1]
     inverses.update(0, every[0], links.action[0], share, same=1.0)
-    assert (block.rows == before).all()
+    assert (block.entry == before).all()
     inverses.update(0, every[0], links.action[0], share)
-    changed = (block.rows != before).any(axis=(1, 2))
+    changed = (block.entry != before).any(axis=(1, 2))
     assert changed.nonzero()[0].tolist() == [1]
 
 

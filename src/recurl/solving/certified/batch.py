@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recurl.model.tables import Floats
-from recurl.solving.digraphs import product, unchecked
+from recurl.solving.digraphs import product, rows_of_entries, unchecked
+from recurl.solving.linear import chosen_lines
 
 if TYPE_CHECKING:
     from recurl.solving.certified.problem import Component, SearchProblem
@@ -134,9 +135,26 @@ class Batch:
         return np.repeat(self.states, self.choices)
 
     @cached_property
-    def backwards(self) -> Any:
-        """The matrix from slots to actions."""
-        return self.matrix.T.tocsr()
+    def _through(self) -> tuple[Index, Index]:
+        """The slots of calls, and those of their returns, for each entry and exit of each box."""
+        ports = np.broadcast_arrays(self.calls[:, :, None], self.returns[:, None, :])
+        call, back = (own.ravel().astype(np.int32) for own in ports)
+        return call, back
+
+    def moves(self, taken: Floats, share: Floats) -> Any:
+        """The matrix by which visits of slots move on, to slots from slots.
+
+        Args:
+            taken: How often each action is taken.
+            share: How often calls end at each return port, 0 in unused places. ``[boxes, E, K]``
+        """
+        action = np.flatnonzero(taken).astype(np.int32)
+        lines, (call, back) = chosen_lines(self.matrix, action), self._through
+        times = np.diff(lines.indptr)
+        start = np.concatenate([self.acting[action].repeat(times).astype(np.int32), call])
+        end = np.concatenate([lines.indices, back])
+        weight = np.concatenate([lines.data * taken[action].repeat(times), share.ravel()])
+        return rows_of_entries(end, start, weight, self.size + 1)
 
     @cached_property
     def sweeps(self) -> int:

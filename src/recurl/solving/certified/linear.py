@@ -24,6 +24,8 @@ _DENSE = 128
 """States of a component up to which inverses are kept whole."""
 _AT_ONCE = 2**18
 """Numbers in the inverses that are computed at once: more would leave the cache."""
+_WHOLE = 24
+"""Rows up to which a matrix is inverted as a whole."""
 _SMALL = 100
 """Unknowns up to which solving for all of them at once costs less than a few products."""
 
@@ -270,62 +272,105 @@ def block_of(part: Component, count: int, kind: type = np.float64) -> Any:
 
 
 class _Dense(_Block):
-    """Inverses kept as they are: a row for each state, calls follow from these.
+    """Inverses of what the actions alone do, and how the returns of calls change them.
+
+    Actions seldom change, and shares at every step. For a right side r let y solve the equations of
+    the states with calls worth r alone, and let G say how states rise with calls, S what a return
+    is worth to its call. Then calls are worth z = (I - S G)^-1 S y more, and states y + G z.
 
     Attributes:
-        rows: How much a state rises with the right side of each vertex. ``[X, states, vertices]``
+        moves: Probabilities from actions to vertices, states before all others.
+        rows: How much a state rises with the right side of each vertex, calls returning nothing,
+            in the same order. ``[X, states, vertices]``
+        through: The inverse of I - S G. ``[X, calls, calls]``
+        entry: The rows of the entries, returns included. ``[X, E, vertices]``
     """
 
     def __init__(self, part: Component, count: int, kind: type = np.float64) -> None:
         super().__init__(part, count)
+        calls = len(part.calls)
+        self.moves: np.ndarray = part.states_first.astype(kind, copy=False)
         self.rows: np.ndarray = np.zeros((count, len(part.states), part.size), kind)
+        self.through: np.ndarray = np.zeros((count, calls, calls), kind)
+        self.entry: np.ndarray = np.zeros((count, part.entries, part.size), kind)
 
     def update(self, which: np.ndarray, action: np.ndarray, share: Floats) -> None:
+        other = np.flatnonzero((self.action[:, which] != action).any(axis=0))
         self.remember(which, action, share)
         some = max(1, _AT_ONCE // self.rows[0].size)
-        for i in range(0, len(which), some):
-            own = slice(i, i + some)
-            self.rows[which[own]] = self._inverted(action[:, own], share[:, own])
+        for i in range(0, len(other), some):
+            own = other[i : i + some]
+            self.rows[which[own]] = self._inverted(action[:, own])
+        part, calls = self.part, self.part.calls_after_states
+        back = self._returned(which, self.rows[which[:, None, None], part.return_states])
+        self.through[which] = _inverse(np.eye(len(calls), dtype=back.dtype) - back[:, :, calls])
+        entry = self.rows[which[:, None], part.entry_states]
+        entry += entry[:, :, calls] @ (self.through[which] @ back)
+        self.entry[which[:, None], :, part.order] = entry.transpose(0, 2, 1)
 
-    def _inverted(self, action: np.ndarray, share: Floats) -> np.ndarray:
+    def _inverted(self, action: np.ndarray) -> np.ndarray:
         """Rows of some contexts."""
-        part, n = self.part, len(self.part.states)
-        moves = part.dense.astype(self.rows.dtype)[action.T]
-        back = np.zeros((len(moves), len(part.calls), n), moves.dtype)
-        call, exit, state = part.return_places
-        back[:, call, state] = share[call, :, exit].T
-        matrix = -moves[:, :, part.states] - moves[:, :, part.calls] @ back
+        n = len(self.part.states)
+        rows: np.ndarray = self.moves[action.T]
+        matrix = -rows[:, :, :n]
         matrix[:, np.arange(n), np.arange(n)] += 1.0
-        inverse = _inverse(matrix)
-        rows: np.ndarray = np.empty_like(moves)
-        rows[:, :, part.states] = inverse
-        rows[:, :, part.others] = inverse @ moves[:, :, part.others]
+        rows[:, :, :n] = inverse = _inverse(matrix)
+        rows[:, :, n:] = inverse @ rows[:, :, n:]
         return rows
+
+    def _returned(self, which: np.ndarray | slice, after: np.ndarray) -> np.ndarray:
+        """Worth of calls, from that of their return ports: ``[X, calls, K, columns]``."""
+        share = self.share[:, which].swapaxes(0, 1).astype(self.rows.dtype)
+        found: np.ndarray = (share[:, :, None] @ after)[:, :, 0]
+        return found
 
     def taken(self, which: np.ndarray) -> Self:
         other = super().taken(which)
-        other.rows = self.rows[which]
+        other.moves, other.rows = self.moves, self.rows[which]
+        other.through, other.entry = self.through[which], self.entry[which]
         return other
 
     def solve(self, right: Floats) -> Floats:
         part = self.part
         out = right.reshape(*right.shape[:2], -1).copy()
-        given = np.ascontiguousarray(out.swapaxes(0, 1), self.rows.dtype)
-        out[part.states] = (self.rows @ given).swapaxes(0, 1)
-        after = out[part.returns]  # calls, K, n, columns
-        out[part.calls] += np.einsum("cnk,cknj->cnj", self.share, after)
+        given = np.ascontiguousarray(out[part.order].swapaxes(0, 1), self.rows.dtype)
+        own = self.rows @ given
+        more = self.through @ self._returned(slice(None), own[:, part.return_states])
+        own += self.rows[:, :, part.calls_after_states] @ more
+        out[part.states] = own.swapaxes(0, 1)
+        out[part.calls] += more.swapaxes(0, 1)
         return out.reshape(right.shape)
 
     def entry_rows(self) -> Floats:
-        return self.rows[:, self.part.entry_states].astype(np.float64, copy=False)
+        return self.entry.astype(np.float64, copy=False)
 
 
 def _inverse(matrix: np.ndarray) -> np.ndarray:
     """The inverse of each matrix; where there is none, the next best."""
     try:
-        return np.asarray(np.linalg.inv(matrix))
+        return _inverse_by_halves(matrix)
     except np.linalg.LinAlgError:
         return np.asarray(np.linalg.pinv(matrix))
+
+
+def _inverse_by_halves(matrix: np.ndarray) -> np.ndarray:
+    """The inverse of each matrix ``I - P`` with P >= 0, mostly by products, which are quicker.
+
+    Elimination needs no pivots there.
+    """
+    n = matrix.shape[-1]
+    if n <= _WHOLE:
+        return np.asarray(np.linalg.inv(matrix))
+    half = n // 2
+    first = _inverse_by_halves(matrix[:, :half, :half])
+    left, right = matrix[:, half:, :half] @ first, first @ matrix[:, :half, half:]
+    last = _inverse_by_halves(matrix[:, half:, half:] - left @ matrix[:, :half, half:])
+    found: np.ndarray = np.empty_like(matrix)
+    found[:, half:, half:] = last
+    found[:, :half, half:] = -(right @ last)
+    found[:, half:, :half] = -(last @ left)
+    found[:, :half, :half] = first - found[:, :half, half:] @ left
+    return found
 
 
 class _Sparse(_Block):

@@ -105,10 +105,9 @@ class Component:
         return np.searchsorted(self.states, np.arange(self.entries))
 
     @cached_property
-    def return_places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Calls, exits, and return ports counted among the states: one of each per return."""
-        call, exit = self.inside.nonzero()
-        return call, exit, np.searchsorted(self.states, self.returns[self.inside])
+    def return_states(self) -> np.ndarray:
+        """Return ports of each call, counted among the states; any in unused places."""
+        return np.searchsorted(self.states, self.returns)
 
     @cached_property
     def others(self) -> np.ndarray:
@@ -116,9 +115,19 @@ class Component:
         return np.setdiff1d(np.arange(self.size), self.states)
 
     @cached_property
-    def backwards(self) -> Any:
-        """The matrix from vertices to actions."""
-        return self.matrix.T.tocsr()
+    def order(self) -> np.ndarray:
+        """The vertices, states before all others."""
+        return np.append(self.states, self.others)
+
+    @cached_property
+    def calls_after_states(self) -> np.ndarray:
+        """Where calls are in that order."""
+        return len(self.states) + np.searchsorted(self.others, self.calls)
+
+    @cached_property
+    def states_first(self) -> Floats:
+        """The matrix with all its zeros, from actions to vertices in that order."""
+        return self.dense[:, self.order]
 
     @cached_property
     def choices(self) -> np.ndarray:

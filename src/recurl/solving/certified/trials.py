@@ -237,15 +237,12 @@ class Trials:
         even = np.add.reduceat(hopeful, batch.begin).repeat(batch.choices)
         taken = 0.5 * hopeful / np.maximum(even, 1.0)
         taken[batch.first_best(earned, most)] += 0.5
-        share = shares(self.pieces, batch, piece)
+        moves = batch.moves(taken, shares(self.pieces, batch, piece))
         left = np.zeros(batch.size + 1)
         left[batch.entries] = np.concatenate([mass.ravel() for _, mass in level.values()])
         visits = left.copy()
         for _ in range(_STEPS):
-            new = product(batch.backwards, taken * left[batch.acting])
-            new[batch.returns] = (left[batch.calls][:, None, :] @ share)[:, 0]
-            new[-1] = 0.0
-            left = new
+            left = product(moves, left)
             visits += left
             if left.sum() <= _LEFT:
                 break
