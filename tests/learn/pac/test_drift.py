@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recurl
+from recurl.learn.pac import bounds
 from recurl.learn.pac.drift import Cut, Drift, contradictions, paying
 from recurl.learn.pac.learner import PACLearner
 from recurl.learn.pac.observed import with_probabilities
@@ -111,6 +114,22 @@ def test_the_optimum_of_cloud_without_a_discount(adaptive: bool, epsilon: float)
     if adaptive:
         assert learned.planned is not None
         assert learned.samples < 1e-9 * learned.planned
+
+
+def test_searches_of_sets_that_are_too_wide_end_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first sets allow runs that hardly end; their optimum would take thousands of points."""
+
+    def watched(*args: Any, **options: Any) -> Any:
+        def few(_lower: float, _upper: float, work: dict[str, float]) -> None:
+            assert work["trials"] <= 20, "a search of wide sets goes on"
+
+        return recurl.solve(*args, **options, callback=few)
+
+    monkeypatch.setattr(bounds, "solve", watched)
+    learned = PACLearner(2.0, 0.05, drift=GOOD, seed=5).learn(recurl.zoo.cloud())
+    assert learned.reached
+    assert learned.lower <= -5.34248 <= learned.upper
+    assert learned.samples < 50_000
 
 
 def test_wrong_assumptions_are_warned_of_and_stated() -> None:

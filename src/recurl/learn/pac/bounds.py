@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _SOLVED, _ROUGH, _PASSES = 0.05, 50.0, 3
 _FAR = 4.0
 """Multiples of epsilon beyond which a gap is not worth a precise search."""
+_ENOUGH = 20.0
+"""Multiples of epsilon by which bounds may differ from the learned optimum while the gap is rough:
+closer ones are not looked for, nor is anything where they cannot be that close."""
 
 
 class RobustIteration:
@@ -190,14 +193,19 @@ class CertifiedBounds:
         precise = _SOLVED * max(task.epsilon, gap / 2)
         if gap > _FAR * task.epsilon:
             precise = min(gap, _ROUGH * task.epsilon) / 8
+        # From several starts, the optimum says nothing of each of them.
+        rough = gap > _ROUGH * task.epsilon and observed.starts is None
+        room = _ENOUGH * task.epsilon
         learned, upper = observed.learned(), math.inf
         try:
             self.criterion.adjust(learned, task.epsilon)
+            best = solve(self.criterion.lower(learned), epsilon=_SOLVED * task.epsilon)
+            high, low = (best.upper + room, best.lower - room) if rough else (None, None)
             wide = self._started(observed.model)
-            above = [self._above(m, precise, bounded=gap < math.inf) for m in wide]
+            above = [self._above(m, precise, high, bounded=gap < math.inf) for m in wide]
             upper = self._bound(1.0, above)
-            self._policy = solve(self.criterion.lower(learned), epsilon=precise).policy
-            below = [self._below(model, precise) for model in self._started(learned)]
+            self._policy = best.policy
+            below = [self._below(m, precise, low) for m in self._started(learned)]
             self._attained = self._bound(-1.0, below)
         except NotProperError:
             self._policy = None
@@ -221,29 +229,31 @@ class CertifiedBounds:
         x[starts.vertices] = sign * np.minimum(sign * np.array(values), self.beyond)
         return starts.expectation(x, reach, sign)
 
-    def _above(self, model: RMDP, precise: float, *, bounded: bool) -> float:
-        """The upper bound; before there are bounds, only of sets that make all policies end."""
+    def _above(self, model: RMDP, precise: float, enough: float | None, *, bounded: bool) -> float:
+        """The upper bound; before there are bounds, only of sets that make all policies end.
+
+        It is not made tighter once it is known which side of ``enough`` it will be on.
+        """
         wide = opened(model, self.sets, self.beyond)
         asked = self.criterion.upper(wide.model)
         if not bounded and step_evidence(asked.tables) is None:
             raise NotProperError("the sets allow policies that do not end")
-        solution = solve(asked, epsilon=precise)
+        solution = solve(asked, epsilon=precise, at_least=enough)
         if solution.policy is not None:
             own = without_lanes(solution.policy, wide.model)
             self._optimistic.append(of_pairs(own, model, wide.pair))
         return solution.upper
 
-    def _below(self, learned: RMDP, precise: float) -> float:
+    def _below(self, learned: RMDP, precise: float, enough: float | None) -> float:
         if self._policy is None:
             return -math.inf
-        policy = without_lanes(self._policy, learned)
-        return sum(
-            weight * self._least(model, precise)
-            for weight, model in worst_cases(policy, self.sets, -self.beyond)
-        )
+        cases = worst_cases(without_lanes(self._policy, learned), self.sets, -self.beyond)
+        enough = enough if len(cases) == 1 else None
+        return sum(weight * self._least(model, precise, enough) for weight, model in cases)
 
-    def _least(self, model: RMDP, precise: float) -> float:
-        return solve(self.criterion.lower(model), epsilon=precise, objective="min").lower
+    def _least(self, model: RMDP, precise: float, enough: float | None) -> float:
+        asked = self.criterion.lower(model)
+        return solve(asked, epsilon=precise, objective="min", at_least=enough).lower
 
     def scores(self) -> Floats:
         """The part of the values of both policies that the sets leave open, by pair.
