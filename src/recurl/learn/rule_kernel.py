@@ -100,7 +100,7 @@ def choose(h: np.ndarray, row: int, count: int, step: int) -> int:
         visits, seen = longs(h, VISITS), np.int64(1)
         for i in range(row, row + count):
             seen += visits[i]
-        rate = scheduled(numbers, EXPLORATION, step, seen)
+        rate = scheduled(numbers, np.int64(EXPLORATION), step, seen)
     if next_float(random) < rate:
         return next_below(random, count)
     action, ties = np.int64(0), np.int64(1)
@@ -269,7 +269,8 @@ def learn_from(
                 continue
             goal = goal + gamma * best_at(h, callee, landing) + off
         visits[pair] += 1
-        q[pair] += scheduled(numbers, STEP_SIZE, step, visits[pair]) * (goal - q[pair])
+        rate = scheduled(numbers, np.int64(STEP_SIZE), step, visits[pair])
+        q[pair] += rate * (goal - q[pair])
         if repeat == 0 and replay > 0:
             _log(h, context, pair, box, landing, reward)
     return entered

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 HUGE = 1e14
 """Values that only a model without finite ones leads to."""
-_SWEEPS, _PATIENCE, _ROUNDS, _STALLED = 3, 13, 400, 5
+_SWEEPS, _PATIENCE, _ROUNDS, _STALLED = 2, 13, 400, 5
 _BETWEEN = 5
 """Sweeps over small blocks between eliminations."""
 _FINEST, _COARSEST = 1e-10, 1e-4
