@@ -131,8 +131,16 @@ def _expected(reached: Reached) -> Floats | None:
 
 
 def _factors(system: sparse.sparray) -> SuperLU:
-    """Factors of a system with the graph of a policy, which an order by degree keeps sparse."""
-    return splu(sparse.csc_matrix(system), permc_spec="MMD_AT_PLUS_A")
+    """Factors of a system with the graph of a policy, which an order by degree keeps sparse.
+
+    Pivots from the diagonal keep that order; for ``I - P`` they are stable.
+    """
+    return splu(
+        sparse.csc_matrix(system),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
 
 
 def _transposed(reached: Reached, leaving: list[dict[int, float]]) -> tuple[list[int], ...]:
