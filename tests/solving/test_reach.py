@@ -59,6 +59,16 @@ def exact_reach(model: recurl.RMDP, p: np.ndarray) -> list[bool]:
     return holds
 
 
+def test_they_hold_exactly_where_a_call_surely_comes_back() -> None:
+    """A call that was rounded down would be worth less than what leads to it."""
+    builder = recurl.Builder("sure").component("A", entries="in", exits="out").box("a", "A")
+    builder.at("in").action("go").to("out").at("n").action("call").to("a")
+    model = builder.at("a.out").action("up").to("out").build()
+    p = certain_reach(model.tables)
+    assert p.tolist() == [[1.0]] * model.tables.n_vertices
+    assert all(exact_reach(model, p))
+
+
 @settings(max_examples=25)
 @given(models())
 def test_the_inequalities_hold_in_exact_arithmetic(model: recurl.RMDP) -> None:

@@ -103,5 +103,8 @@ def _with_ports(t: Tables, p: Floats) -> Floats:
         own = t.n_exits[t.box_component[t.vertex_box[calls]]] > j
         back = p[np.where(own, first + j, 0)]
         p[calls] += np.where(own, p[entry, j], 0.0)[:, None] * back
-    p[calls] *= 1 - (t.max_exits + 2) * 2.3e-16
+    # One exit for sure is a product with 1, which is exact; what leads to the call may need all of
+    # it.
+    exact = (p[entry] == 1).any(axis=1) & (np.count_nonzero(p[entry], axis=1) == 1)
+    p[calls] *= np.where(exact, 1.0, 1 - (t.max_exits + 2) * 2.3e-16)[:, None]
     return p
