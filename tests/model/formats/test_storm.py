@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ import recurl
 from recurl.errors import DocumentError, MissingExtraError
 from recurl.model.formats import dump
 from recurl.model.formats import storm as storm_reader
+from recurl.model.formats.format import Options
 
 DIE = """
 dtmc
@@ -191,6 +194,16 @@ def test_storm_ends_with_the_process_that_asked(tmp_path: Path, storm: object) -
         time.sleep(1)
         asking.kill()
     wait_for(lambda: "storm_build" not in command(child))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the parent is known there")
+def test_nothing_is_built_for_a_process_that_has_ended(tmp_path: Path, storm: object) -> None:
+    built = tmp_path / "built.umb"
+    request = storm_reader._request("prism", file(tmp_path, CHOICE), Options(), built)
+    request["asked_by"] = os.getppid()
+    start = [sys.executable, "-m", "recurl.model.formats.storm_build"]
+    assert subprocess.run(start, input=json.dumps(request), text=True).returncode == 1
+    assert not built.exists()
 
 
 def command(process: str) -> str:

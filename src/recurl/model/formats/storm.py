@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import signal
 import subprocess
@@ -75,6 +76,7 @@ def _request(kind: str, path: Path, options: Options, built: Path) -> Request:
         "constants": ",".join(f"{name}={value}" for name, value in options.constants),
         "formula": formula,
         "out": str(built),
+        "asked_by": os.getpid(),
     }
 
 

@@ -29,6 +29,7 @@ class Request(TypedDict):
         constants: Values of constants, as Storm takes them.
         formula: Path formula whose states get the labels `GOAL` and `STAY`.
         out: UMB file to write.
+        asked_by: Number of the process that asks.
     """
 
     kind: str
@@ -36,12 +37,16 @@ class Request(TypedDict):
     constants: str
     formula: str | None
     out: str
+    asked_by: int
 
 
 def main() -> None:
     """Build the model that the request on stdin names."""
     _end_with_parent()
     request: Request = json.load(sys.stdin)
+    # It may have ended before this process could ask to be ended with it.
+    if sys.platform == "linux" and os.getppid() != request["asked_by"]:
+        sys.exit(1)
     _limit_memory()
     try:
         _build(request)
