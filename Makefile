@@ -37,7 +37,7 @@ test: lint
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict $(TYPED)
+	$(BIN)/mypy -n 2 --strict $(TYPED)
 	$(BIN)/python scripts/check_imports.py
 
 # Warnings are errors.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -21,6 +22,10 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+# Modules and tests are half a million objects that stay: looking through them for garbage again and
+# again takes a twelfth of the time.
+gc.set_threshold(50_000, 20, 100)
 
 # Networks of tests are small and learn for moments: compiling them takes longer than running them.
 # Nothing is optimised, and what one process has compiled others read, those of the next run too.
