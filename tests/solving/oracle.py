@@ -352,33 +352,50 @@ def _iterate(
     model: recurl.RMDP, of: str, objective: str, deep: float, height: int, sweeps: int
 ) -> float:
     t, best = model.tables, max if objective == "max" else min
-    chain = Chain(model, uniform(model))
-    x: dict[tuple[tuple[int, ...], int], float] = {}
     starts = [((), int(v)) for v in t.starts]
-    order = _unfold(chain, starts, height)
+    order = _unfold(Chain(model, uniform(model)), starts, height)
+    number = {state: n for n, state in enumerate(order)}
+    x = [deep] * len(order)
+    rows: list[tuple[int, list[list[tuple[float, float, int]]]]] = []
+    for n, (stack, v) in enumerate(order):
+        if t.vertex_kind[v] == EXIT and not stack:
+            x[n] = float(of == f"exit:{t.vertex_port[v]}")
+        elif len(stack) <= height:
+            rows.append((n, _ways(model, stack, v, number, paid=of == "gain")))
     for _ in range(sweeps):
-        for stack, v in order:
-            if len(stack) > height:
-                x[stack, v] = deep
-            elif t.vertex_kind[v] == EXIT:
-                port = int(t.vertex_port[v])
-                if stack:
-                    x[stack, v] = x.get((stack[:-1], int(t.box_return[stack[-1]]) + port), deep)
-                else:
-                    x[stack, v] = float(of == f"exit:{port}")
-            elif t.vertex_kind[v] == CALL:
-                entry, _, _ = chain.call(v)
-                x[stack, v] = x.get(((*stack, int(t.vertex_box[v])), entry), deep)
-            else:
-                x[stack, v] = best(
-                    sum(
-                        t.prob[i]
-                        * (x.get((stack, int(t.target[i])), deep) + (of == "gain") * t.reward[i])
-                        for i in range(int(t.transition_start[a]), int(t.transition_start[a + 1]))
-                    )
-                    for a in range(int(t.action_start[v]), int(t.action_start[v + 1]))
-                )
-    return float(sum(t.start_prob[t.start_prob > 0] * [x[s] for s in starts]))
+        before = x.copy()
+        for n, ways in rows:
+            x[n] = best(sum(p * (r + x[q]) for p, r, q in way) for way in ways)
+        if x == before:
+            break
+    return float(sum(t.start_prob[t.start_prob > 0] * [x[number[s]] for s in starts]))
+
+
+def _ways(
+    model: recurl.RMDP,
+    stack: tuple[int, ...],
+    v: int,
+    number: dict[tuple[tuple[int, ...], int], int],
+    *,
+    paid: bool,
+) -> list[list[tuple[float, float, int]]]:
+    """Probability, reward and number of what may come next, by actions."""
+    t = model.tables
+    if t.vertex_kind[v] == EXIT:
+        back = int(t.box_return[stack[-1]] + t.vertex_port[v])
+        return [[(1.0, 0.0, number[stack[:-1], back])]]
+    if t.vertex_kind[v] == CALL:
+        box = int(t.vertex_box[v])
+        entry = int(t.component_start[t.box_component[box]] + t.vertex_port[v])
+        return [[(1.0, 0.0, number[(*stack, box), entry])]]
+    return [
+        [
+            (float(t.prob[i]), float(paid * t.reward[i]), number[stack, int(t.target[i])])
+            for i in range(int(t.transition_start[a]), int(t.transition_start[a + 1]))
+            if model.exact.prob(i) > 0
+        ]
+        for a in range(int(t.action_start[v]), int(t.action_start[v + 1]))
+    ]
 
 
 def _unfold(

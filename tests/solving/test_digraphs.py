@@ -74,6 +74,16 @@ def test_what_leads_to_a_set() -> None:
     assert reaching(*ends, np.array([False, True, False])).tolist() == [True, True, True]
 
 
+@given(seed=st.integers(0, 1000), size=st.integers(1, 60), edges=st.integers(0, 150))
+def test_few_vertices_are_searched_like_many(seed: int, size: int, edges: int) -> None:
+    random = np.random.default_rng(seed)
+    ends = random.integers(size, size=edges), random.integers(size, size=edges)
+    goal = random.random(size) < random.choice([0, 0.1, 1])
+    graph = csr_array((np.ones(edges), ends), shape=(size, size))
+    assert reaching(*ends, goal).tolist() == can_reach(graph, goal).tolist()
+    assert digraphs._few_reaching(*ends, goal).tolist() == can_reach(graph, goal).tolist()
+
+
 def test_matrices_of_an_unknown_scipy_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = np.array([0.5, 0.25]), np.array([1, 0], np.int32), np.array([0, 1, 2], np.int32)
     quick = digraphs.unchecked(csr_array, parts, (2, 2))

@@ -18,6 +18,8 @@ from recurl.solving.outward import Indices
 if TYPE_CHECKING:
     from scipy.sparse import coo_array, csr_array
 
+_FEW = 48
+
 
 def unchecked(kind: Any, parts: tuple[Any, Any, Any], shape: tuple[int, int]) -> Any:
     """A matrix of data, indices and starts that are known to be right, in rows or columns.
@@ -207,8 +209,20 @@ def can_reach(matrix: coo_array | csr_array, goal: Mask) -> Mask:
 
 def reaching(start: Indices, target: Indices, goal: Mask) -> Mask:
     """Vertices of a graph, given by its edges, from which a goal can be reached; goals included."""
+    n = len(goal)
+    if n <= _FEW:
+        return _few_reaching(start, target, goal)
     from scipy.sparse import coo_array
 
-    n = len(goal)
     edges = coo_array((np.ones(len(start), np.int8), (start, target)), shape=(n, n))
     return can_reach(edges, goal)
+
+
+def _few_reaching(start: Indices, target: Indices, goal: Mask) -> Mask:
+    """The same for few vertices, where sparse matrices take longer to build than to search."""
+    leads = np.zeros((len(goal), len(goal)), np.bool_)
+    leads[start, target] = True
+    found, count = goal.copy(), -1
+    while count < (count := int(np.count_nonzero(found))):
+        found |= leads[:, found].any(axis=1)
+    return found

@@ -118,6 +118,8 @@ class LeavingSearch(NamedTuple):
             found, value = self._best(f, x, greatest=greatest)
             value = np.minimum(value, self.most)
             chosen = np.where(value > x if greatest else True, found, chosen)
+            if (value == x).all():  # and so after all later sweeps
+                break
             x = value
         return chosen, x
 

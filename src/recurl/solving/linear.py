@@ -506,6 +506,9 @@ def solve_nonnegative(
     from scipy.sparse import csr_array
 
     n = len(b)
+    if n <= DENSE:  # where a sparse matrix takes longer to build than to solve
+        dense = np.bincount(row.astype(np.int64) * n + column, value, n * n).reshape(n, n)
+        return solve_dense(np.eye(n) - dense, b)
     chain = Chain(csr_array((value, (row, column)), shape=(n, n)), b)
     if n > DIRECT and (found := _quickly(chain, precision)) is not None:
         return found
