@@ -144,8 +144,8 @@ def play(learner: Any, episodes: int) -> float:
 def main(wanted: Settings) -> dict[str, float]:
     runs = {recurl.DeepRecursiveQLearning: 30_000, recurl.DQN: 30_000}
     if wanted.quick:
-        runs = {recurl.DeepRecursiveQLearning: 12_000, recurl.DQN: 4_000}
-    seeds, episodes = (1, 200) if wanted.quick else (5, 1_000)
+        runs = {recurl.DeepRecursiveQLearning: 12_000, recurl.DQN: 2_000}
+    seeds, episodes = (1, 100) if wanted.quick else (5, 1_000)
     found = {"best": best_value()}
     print(f"{'best':24} {found['best']:6.2f}")
     with Figure(

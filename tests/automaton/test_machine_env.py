@@ -172,7 +172,7 @@ def test_the_tabular_learner_finds_the_optimum_of_the_product() -> None:
         exploration=0.3,
         seed=4,
     )
-    learner.learn(100_000)
+    learner.learn(50_000)
     env, total, episodes = MachineEnv(Cells(), ferry(), labels, exits=[4]), 0.0, 1000
     for episode in range(episodes):
         observation, info = env.reset(seed=episode)
