@@ -72,7 +72,7 @@ def test_certificates_hold_in_exact_arithmetic(model: recurl.RMDP, objective: st
 @pytest.mark.parametrize("stop", [0.05, 0.001])
 def test_large_blocks(locality: str, stop: float) -> None:
     model = recurl.zoo.random_model(
-        3, 1, 3000, kind="one_exit", actions=3, successors=4, exit_probability=stop,
+        3, 1, 1600, kind="one_exit", actions=3, successors=4, exit_probability=stop,
         call_fraction=0, locality=locality,
     )  # fmt: skip
     by_policies = solve_one_exit(model, Question(), 1e-6, method="policy-iteration")

@@ -42,7 +42,7 @@ def test_recursive_learning_finds_the_optimum_where_the_stack_matters() -> None:
     model = recurl.zoo.stack_matters()
     learner = DeepRecursiveQLearning(model, **QUICK).learn(4_000)
     assert recurl.evaluate(learner.policy()).value == pytest.approx(43 / 55, abs=1e-6)
-    flat = DQN(model, **QUICK).learn(4_000)
+    flat = DQN(model, **QUICK).learn(1_000)
     assert recurl.evaluate(flat.policy()).value <= 0.5 + 1e-9
 
 

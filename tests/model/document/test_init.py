@@ -9,6 +9,7 @@ import os
 import random
 import string
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -241,6 +242,7 @@ def test_what_is_no_json_document_has_one_clear_error(text: str, problem: str) -
     assert found.startswith(problem)
 
 
+@cache
 def nonsense(lines: int) -> dict[str, str]:
     source = random.Random(1)
     words = ["".join(source.choices(string.printable, k=8)) for _ in range(1000)]
