@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from recurl.errors import UnknownNameError
 from recurl.learn.pac.confidence import (
@@ -23,6 +22,8 @@ def test_levels_grow() -> None:
 
 
 def test_clopper_pearson_is_that_of_the_textbook() -> None:
+    from scipy import stats  # takes longer to import than the test
+
     low, high = clopper_pearson(np.array([0, 3, 10]), np.array([10, 10, 10]), np.full(3, 0.05))
     for count, a, b in zip((0, 3, 10), low, high, strict=True):
         exact = stats.binomtest(count, 10).proportion_ci(0.95, method="exact")
@@ -32,6 +33,8 @@ def test_clopper_pearson_is_that_of_the_textbook() -> None:
 @pytest.mark.parametrize("p", [0.02, 0.3, 0.5])
 @pytest.mark.parametrize("bounds", [clopper_pearson, bernstein])
 def test_intervals_fail_no_more_often_than_stated(p: float, bounds: object) -> None:
+    from scipy import stats
+
     n = 200
     counts = np.arange(n + 1)
     low, high = bounds(counts, np.full(n + 1, n), np.full(n + 1, 0.1))  # type: ignore[operator]

@@ -125,7 +125,7 @@ RESUMED: dict[str, tuple[Any, float, dict[str, Any]]] = {
     "one exit": (recurl.zoo.gambler(p=0.3), 0.5, {}),
     "two exits": (recurl.zoo.cloud(), 1.0, {}),
     "discounted": (recurl.zoo.cloud(), 0.3, {"gamma": 0.5}),
-    "drift": (recurl.zoo.cloud(), 20.0, {"drift": Drift(4, 0.15, 9)}),
+    "drift": (recurl.zoo.cloud(), 40.0, {"drift": Drift(4, 0.15, 9)}),
     "episodes": (Gamble(), 1.5, {"access": "episodes", **BOUNDS}),
     "generative": (Gamble(), 1.5, {"access": "generative", **BOUNDS}),
     "episodes, two exits": (recurl.ModelEnv(recurl.zoo.cloud()), 2.5, DISCOUNTED),
