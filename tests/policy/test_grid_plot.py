@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import matplotlib as mpl
 import pytest
@@ -20,6 +21,7 @@ def _closing() -> Iterator[None]:
     plt.close("all")
 
 
+@cache
 def best(model: recurl.RMDP) -> recurl.Policy:
     policy = recurl.solve(model).policy
     assert policy is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -233,11 +234,17 @@ def test_contexts_are_listed_where_nothing_else_decides() -> None:
         assert [w.rest for w in listed[:-1]] == [False] * (len(listed) - 1)
 
 
+@cache
+def good(model: recurl.RMDP) -> recurl.Policy:
+    policy = recurl.solve(model, epsilon=1e-3).policy
+    assert policy is not None
+    return policy
+
+
 @pytest.mark.parametrize("name", ["office", "letter_world", "brackets", "taxi", "frozen_lake"])
 def test_rules_of_products_agree_with_runs(name: str) -> None:
     model = getattr(recurl.zoo, name)()
-    policy = recurl.solve(model, epsilon=1e-3).policy
-    assert policy is not None
+    policy = good(model)
     rules = {model.find(rule.vertex): rule for rule in policy.rules.all()}
     for trace in recurl.simulate(model, policy, 50, traces=50).traces:
         for step in (step for step in trace if step.vertex in rules):
@@ -247,9 +254,7 @@ def test_rules_of_products_agree_with_runs(name: str) -> None:
 
 
 def test_products_are_named_by_place_and_state() -> None:
-    model = recurl.zoo.taxi()
-    policy = recurl.solve(model, epsilon=1e-3).policy
-    assert policy is not None
+    policy = good(recurl.zoo.taxi())
     assert policy.explain("ticket.at r1c0 passenger G").text == (
         "north with 0 pending calls of ticket, south with 1"
     )
