@@ -8,13 +8,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recurl.learn.deep.loop import batch_draws, rollout_batches, step_draws
-from recurl.learn.deep.replay import refresh_draws
+from recurl.learn.deep import loop, replay
+from recurl.learn.deep.loop import rollout_batches
 from recurl.learn.deep.settings import DeepSettings
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import CALLS, EXITS, STEP
 
 Layers = list[list[np.ndarray]]
+
+# Compiled as a whole, as in the loop: operation by operation takes longer.
+step_draws = jax.jit(loop.step_draws, static_argnums=1)
+batch_draws = jax.jit(loop.batch_draws, static_argnums=2)
+refresh_draws = jax.jit(replay.refresh_draws, static_argnums=2)
 
 
 def forward(layers: Layers, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
