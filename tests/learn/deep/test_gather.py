@@ -82,13 +82,38 @@ def test_codes_of_one_action_are_among_those_of_all() -> None:
         np.testing.assert_allclose(chosen[:, 0], all_of_them[jnp.arange(5), actions], rtol=1e-5)
 
 
+def test_costs_of_rows_and_columns_add_up() -> None:
+    # A state with a constant feature; the exits are the four pairs of a row and a column.
+    keys = jnp.array([[1.0, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
+    gain, offset, by_chance = [0.0], [1.0], [0.0] * 4
+    costs = [-0.1, -0.3, 0.0, -0.2]
+    last = gather.Layer(jnp.zeros((1, 10)), jnp.array(gain + offset + by_chance + costs))
+    found = encode(PLAN, gather.Gather((last,), keys), jnp.ones((1, 1)))
+    np.testing.assert_allclose(found.attained[0, 0], [0.8, 0.6, 0.6, 0.4], atol=0.02)
+    far = gather.Gather((last._replace(biases=10 * last.biases),), keys)
+    attained = encode(PLAN, far, jnp.ones((1, 1))).attained
+    assert float(attained.min()) >= 0
+    assert float(attained.max()) <= 1
+
+
+def test_aims_are_q_values_with_a_value_at_one_exit() -> None:
+    params = jax.tree.map(lambda x: 5 * x, new_gather(PLAN, SHAPE, jax.random.key(0)))
+    seen = jax.random.normal(jax.random.key(1), (5, 3))
+    gain, factor = gather.aims(encode(PLAN, params, seen))
+    np.testing.assert_allclose(apply(PLAN, params, seen, jnp.zeros((5, 4))), gain, rtol=1e-5)
+    for k in range(4):
+        values = jnp.zeros((5, 4)).at[:, k].set(PLAN.value_scale * 7.0)
+        q = apply(PLAN, params, seen, values)
+        np.testing.assert_allclose(q, gain + 7 * factor[..., k], rtol=1e-4, atol=1e-5)
+
+
 def test_impossible_exits_have_a_finite_loss() -> None:
     assert np.isfinite(gather.leaves(codes([1, 0, 0], [0, 0, 0]))).all()
 
 
 def learner() -> recurl.DeepRecursiveQLearning:
     # The same for all, so that it is compiled once.
-    settings = {**SMALL, "epochs": 8, "learning_rate": 0.01, "relabel": 1}
+    settings = {**SMALL, "learning_rate": 0.01, "relabel": 1, "aim_loss": 0.0}
     return recurl.DeepRecursiveQLearning(
         recurl.zoo.palindrome(), seed=3, evaluate_every=0, **settings
     )
@@ -156,7 +181,7 @@ def test_environments_learn_in_exit_values_of_others_too() -> None:
     import gymnasium
 
     envs = gymnasium.make_vec("recurl/StackMatters-v0", 4, vectorization_mode="sync")
-    settings = {**SMALL, "copies": 1, "rollout": 16}
+    settings = {**SMALL, "copies": 1, "rollout": 16, "relabel": 1, "aim_loss": 0.0}
     run = recurl.DeepRecursiveQLearning(envs, evaluate_every=0, **settings).learn(256)
     assert np.isfinite(run.engine.loss)
     assert (np.asarray(run.engine.stored.exit) >= 0).any()

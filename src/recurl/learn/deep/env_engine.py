@@ -249,7 +249,7 @@ class DeepEnvEngine(DeepEngine):
         observation, dtype, self._encode = observation_encoder(self.lanes.observation_space)
         exits = 0 if flat else settings.max_exits or known_exits(env) or 1
         self.shape = shape = Shape(observation, exits, int(self.lanes.action_space.n))
-        ports = exits * shape.features if settings.refresh or settings.relabel else 0
+        ports = exits * shape.features if settings.keeps_ports else 0
         self._most = most_counterfactuals(env)
         exit = int(settings.keeps_exits and exits > 0)
         record = ReplayRecord(

@@ -8,8 +8,10 @@ the state alone gives, for each action a, a number R, a distribution P and attai
 The first two terms are what an action is worth by chance: an action that leaves through exit k has
 P[k] = 1. The third is the option to aim for an exit: with g = 1 for those that can be attained, it
 makes Q the best of them. A constant that is added to all of v is added to Q, and errors of v do
-not grow. P is the softmax, and g the sigmoid, of the same numbers, products of a query q(s, a) and
-a key of each exit; keys begin as the rows that tell exits apart, if they are known.
+not grow. P is the softmax, and g a line that is bent to stay within (0, 1), of products of a query
+of (s, a) and a key of each exit, with a query for each; keys begin as the rows that tell exits
+apart, if they are known. Where every step on the way to an exit has a cost, g falls by as much with
+each: a line adds up such costs, for instance those of rows and columns, as a sigmoid cannot.
 """
 
 from __future__ import annotations
@@ -36,15 +38,17 @@ KEYS = 16
 """Numbers in the key of an exit, if nothing is known of exits."""
 SPARE_KEYS = 4
 """Numbers in the key of an exit beside those that are known."""
-FIRST_LOGIT = -3.0
-"""Logit of attainabilities at the beginning: neither hope nor a slope that vanishes."""
+BEND = 0.1
+"""How near to 0 and 1 the line of attainabilities bends."""
+FIRST = -BEND
+"""Where that line begins: little hope, but a slope that does not vanish."""
 
 
 class Gather(NamedTuple):
     """Weights of ``"gather"``.
 
     Attributes:
-        layers: From the features to R, an offset and a query for each action.
+        layers: From the features to R, an offset and two queries for each action.
         keys: Keys of the exits. ``[exits, keys]``
     """
 
@@ -72,7 +76,7 @@ def new_gather(settings: DeepSettings, shape: Shape, key: jax.Array) -> Gather:
     more = SPARE_KEYS if known.shape[1] else KEYS
     own, key = jax.random.split(key)
     keys = jnp.concatenate([known, jax.random.normal(own, (shape.exits, more))], axis=1)
-    outputs = shape.actions * (keys.shape[1] + 2)
+    outputs = shape.actions * (2 + 2 * keys.shape[1])
     *layers, last = new_layers((shape.features, *settings.hidden, outputs), key)
     last = Layer(0.1 * last.weights, jnp.zeros_like(last.biases))
     return Gather((*layers, last), keys)
@@ -88,13 +92,15 @@ def encode(
     x = observations.reshape(len(observations), -1).astype(jnp.float32)
     for layer in params.layers[:-1]:
         x = ACTIVATIONS[settings.activation](affine(x, layer))
-    out = affine(x, params.layers[-1]).reshape(len(x), -1, params.keys.shape[1] + 2)
+    size = params.keys.shape[1]
+    out = affine(x, params.layers[-1]).reshape(len(x), -1, 2 + 2 * size)
     if actions is not None:
         out = jnp.take_along_axis(out, actions[:, None, None], axis=1)
-    gain, offset, query = out[..., 0], out[..., 1:2], out[..., 2:]
-    logits = query @ params.keys.T
-    attained = jax.nn.sigmoid(logits + offset + FIRST_LOGIT)
-    return GatherCodes(gain, jax.nn.softmax(logits), attained)
+    gain, offset, queries = out[..., 0], out[..., 1:2], out[..., 2:]
+    share = jax.nn.softmax(queries[..., :size] @ params.keys.T)
+    line = (queries[..., size:] @ params.keys.T + offset + FIRST) / BEND
+    attained = BEND * (jax.nn.softplus(line) - jax.nn.softplus(line - 1 / BEND))
+    return GatherCodes(gain, share, attained)
 
 
 def combine(settings: DeepSettings, codes: GatherCodes, values: jax.Array) -> jax.Array:
@@ -117,4 +123,9 @@ def leaves(codes: GatherCodes) -> jax.Array:
     return jnp.log(codes.share + 1e-30)
 
 
-register_network("gather", new_gather, gather, Parts(encode, combine, leaves))
+def aims(codes: GatherCodes) -> tuple[jax.Array, jax.Array]:
+    """Q-values where exits are worth 0, and what a value of one exit alone adds, as a factor."""
+    return codes.gain, codes.share + (1.0 - codes.share) * codes.attained
+
+
+register_network("gather", new_gather, gather, Parts(encode, combine, leaves, aims))

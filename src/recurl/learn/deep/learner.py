@@ -60,6 +60,7 @@ class DeepLearner(Learner):
         trace: float | None = None,
         relabel: int | None = None,
         exit_loss: float | None = None,
+        aim_loss: float | None = None,
         batch: int | None = None,
         buffer: int | None = None,
         warm_up: int | None = None,

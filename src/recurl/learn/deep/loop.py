@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
+from recurl.learn.deep.aims import aim_targets, has_aims
 from recurl.learn.deep.network import Codes, Params, Shape
 from recurl.learn.deep.replay import (
     Buffer,
@@ -441,10 +442,15 @@ def _rollout_learned(
             batch = jax.tree.map(lambda *x: jnp.concatenate(x), batch, more)
             goal = jnp.concatenate([goal, aims])
         goal = clipped(plan, agent.sums, batch, goal)
+        aimed = None
+        if has_aims(plan, shape):
+            stored = steps_of(program.record, agent.buffer)
+            ports = (stored.ports, stored.ports_mask)
+            aimed = aim_targets(program, view, learned, agent.sums, batch, ports)
 
         def one(i: jax.Array, learned: LearnedNetworks) -> LearnedNetworks:
-            some = jax.tree.map(lambda x: x[order[i]], batch)
-            return descend(plan, shape, learned, some, goal[order[i]], agent.step)
+            some, aims = jax.tree.map(lambda x: x[order[i]], (batch, aimed))
+            return descend(plan, shape, learned, some, goal[order[i]], agent.step, aims)
 
         return jax.lax.fori_loop(0, len(order), one, learned)
 

@@ -103,7 +103,7 @@ class DeepModelEngine(DeepEngine):
         self.sizes = sizes = model_sizes(model.tables, flat)
         known = () if flat else exit_rows(model, settings.observation)
         shape = Shape((rows.shape[1],), sizes.exits, sizes.actions, known)
-        refreshes = bool((settings.refresh or settings.relabel) and sizes.exits)
+        refreshes = bool(settings.keeps_ports and sizes.exits)
         # Vertices and boxes are stored: all else is known of them.
         exit = int(settings.keeps_exits and sizes.exits > 0)
         record = ReplayRecord(1, int(refreshes), "int32", sizes.exits, 0, exit=exit)

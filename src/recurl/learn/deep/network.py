@@ -70,11 +70,15 @@ class Parts(NamedTuple):
         combine: ``combine(settings, codes, values)`` gives Q-values of shape ``[N, actions]``.
         leaves: ``leaves(codes)`` gives logarithms of probabilities to leave through each exit, of
             shape ``[N, actions, exits]``; see `DeepSettings.exit_loss`.
+        aims: ``aims(codes)`` gives two arrays: Q-values where all exits are worth 0, of shape
+            ``[N, actions]``, and for each exit the factor in [0, 1] of its value that is added if
+            it alone is worth something, ``[N, actions, exits]``; see `DeepSettings.aim_loss`.
     """
 
     encode: Callable[[DeepSettings, Params, jax.Array, jax.Array | None], Any]
     combine: Callable[[DeepSettings, Any, jax.Array], jax.Array]
     leaves: Callable[[Any], jax.Array]
+    aims: Callable[[Any], tuple[jax.Array, jax.Array]]
 
 
 class Network(NamedTuple):

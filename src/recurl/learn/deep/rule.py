@@ -119,6 +119,23 @@ class Batch(NamedTuple):
     exit: jax.Array
 
 
+class Aims(NamedTuple):
+    """Targets of steps for aims, see `recurl.learn.deep.aims`; a row for each.
+
+    Attributes:
+        gain: What the step is worth where all exits are worth 0.
+        factor: For each exit, what its value alone adds, as a factor. ``[N, K]``
+        weight: Weights of the factors. ``[N, K]``
+        share: Probabilities to leave through each exit where all are worth 0; all 0 where nothing
+            is to be learned of them. ``[N, K]``
+    """
+
+    gain: jax.Array
+    factor: jax.Array
+    weight: jax.Array
+    share: jax.Array
+
+
 def new_learned(plan: DeepSettings, shape: Shape, key: jax.Array) -> LearnedNetworks:
     """A network that knows nothing."""
     params = network_named(plan.network).init(plan, shape, key)
@@ -305,8 +322,9 @@ def descend(
     batch: Batch,
     goal: jax.Array,
     step: jax.Array,
+    aims: Aims | None = None,
 ) -> LearnedNetworks:
-    """One step of Adam on the mean squared distance to given targets."""
+    """One step of Adam on the mean squared distance to given targets, and on other losses."""
     size = unit(plan, learned)
 
     def loss(params: Params) -> jax.Array:
@@ -318,6 +336,8 @@ def descend(
         codes = parts.encode(plan, params, batch.observations, batch.action)
         chosen = parts.combine(plan, codes, plan.value_scale * size * batch.values)[:, 0]
         error = jnp.mean((chosen - size * goal) ** 2)
+        if aims is not None:
+            return error + _aim_loss(plan, parts, codes, size, aims)
         if not (plan.exit_loss and shape.exits):
             return error
         return error + plan.exit_loss * _exit_loss(parts, codes, batch)
@@ -334,6 +354,29 @@ def _exit_loss(parts: Parts, codes: Any, batch: Batch) -> jax.Array:
     rows = jnp.arange(len(batch.exit))
     logs = parts.leaves(codes)[rows, 0, jnp.maximum(batch.exit, 0)]
     return -jnp.where(batch.exit >= 0, logs, 0.0).mean()
+
+
+LEAST_FACTOR = 1e-6
+"""Factors of aims that are nearer to 0 or 1 have the loss of this one."""
+
+
+def _aim_loss(
+    plan: DeepSettings, parts: Parts, codes: Any, size: jax.Array, aims: Aims
+) -> jax.Array:
+    """Losses of gains, of factors and of exits, by codes of the actions of steps.
+
+    The logarithmic loss of a factor is least at the mean of its targets, as the squared error is,
+    but its slope does not vanish where a factor near 0 should be large.
+    """
+    gain, factor = (x[:, 0] for x in parts.aims(codes))
+    factor = jnp.clip(factor, LEAST_FACTOR, 1 - LEAST_FACTOR)
+    lost = -aims.factor * jnp.log(factor) - (1 - aims.factor) * jnp.log(1 - factor)
+    missed = -(aims.share * parts.leaves(codes)[:, 0]).sum(axis=-1)
+    return (
+        jnp.mean((gain - size * aims.gain) ** 2)
+        + plan.aim_loss * (aims.weight * lost).sum(axis=-1).mean()
+        + plan.exit_loss * missed.mean()
+    )
 
 
 def _ahead(plan: DeepSettings, shape: Shape, learned: LearnedNetworks, batch: Batch) -> jax.Array:

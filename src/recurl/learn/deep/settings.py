@@ -51,6 +51,9 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             steps of the same component; in half of them the greatest value is moved to any exit.
         exit_loss: Weight of the logarithmic loss of the exits that steps left through, for
             networks that predict exits (``"gather"``); 0 without it.
+        aim_loss: Weight of the logarithmic loss of what each exit is worth to a step if that exit
+            alone has a value, for networks that predict exits; 0 without it. With it the loss of
+            exits is about all steps: where they lead if exits are worth nothing.
         batch: Stored steps that an update learns from.
         buffer: Steps that are stored, without `rollout`.
         warm_up: Steps before the first update.
@@ -97,6 +100,7 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     trace: float = 0.0
     relabel: int = 0
     exit_loss: float = 0.0
+    aim_loss: float = 0.0
     batch: int = 256
     buffer: int = 20_000
     warm_up: int = 1_000
@@ -131,8 +135,16 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         demand(self.copies == 1 or self.rollout > 0, "copies", "1 without rollout", self.copies)
         demand(not (self.refresh and self.rollout), "refresh", "0 with rollout", self.refresh)
         demand(not self.relabel or self.rollout > 0, "relabel", "0 without rollout", self.relabel)
-        fits = 0 <= self.exit_loss < math.inf
-        demand(fits, "exit_loss", "non-negative and finite", self.exit_loss)
+        for name in ("exit_loss", "aim_loss"):
+            weight = getattr(self, name)
+            demand(0 <= weight < math.inf, name, "non-negative and finite", weight)
+        alone = self.rollout > 0 and not self.relabel
+        demand(
+            alone or not self.aim_loss,
+            "aim_loss",
+            "0 with relabel or without rollout",
+            self.aim_loss,
+        )
         require_gamma(self.gamma)
         demand(0 <= self.trace <= 1, "trace", "in [0, 1]", self.trace)
         demand(0 <= self.averaging < 1, "averaging", "in [0, 1)", self.averaging)
@@ -155,7 +167,12 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     @property
     def keeps_exits(self) -> bool:
         """Whether the numbers of exits are stored."""
-        return bool(self.relabel or self.exit_loss)
+        return bool(self.relabel or self.exit_loss or self.aim_loss)
+
+    @property
+    def keeps_ports(self) -> bool:
+        """Whether what shows the return ports of calls is stored."""
+        return bool(self.refresh or self.relabel or self.aim_loss)
 
     @property
     def plan(self) -> DeepSettings:
@@ -211,8 +228,9 @@ PRESETS["gather"] = {
     "network": "gather",
     "gated": False,
     "normalised": False,
-    "relabel": 1,
+    "epochs": 8,
     "exit_loss": 1.0,
+    "aim_loss": 10.0,
     "exploration": linear(1.0, 0.1, 250_000),
 }
 """Settings by name; docs/results/deep.md has what they were measured to do."""
