@@ -199,7 +199,8 @@ class CertifiedBounds:
         learned, upper = observed.learned(), math.inf
         try:
             self.criterion.adjust(learned, task.epsilon)
-            best = solve(self.criterion.lower(learned), epsilon=_SOLVED * task.epsilon)
+            fine = _SOLVED * task.epsilon if rough else precise
+            best = solve(self.criterion.lower(learned), epsilon=fine)
             high, low = (best.upper + room, best.lower - room) if rough else (None, None)
             wide = self._started(observed.model)
             above = [self._above(m, precise, high, bounded=gap < math.inf) for m in wide]
