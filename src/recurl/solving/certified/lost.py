@@ -66,16 +66,14 @@ def giving_up(lower: Lower) -> Mask:
 
     Giving up is found as if it were one more exit, which leaves all components at once.
     """
-    ctx = lower.contexts
-    lost = ctx.problem.lost
-    reached = np.column_stack([ctx.only_exits(), np.zeros(int(ctx.base[-1]))])
+    ctx, lost = lower.contexts, lower.contexts.problem.lost
     if lost is None:
-        return reached[:, -1] > 0
+        return np.zeros(int(ctx.base[-1]), np.bool_)
+    reached = np.column_stack([ctx.only_exits(), np.zeros(int(ctx.base[-1]))])
     for c, part in enumerate(ctx.parts):
-        own = part.states[lost[part.first + part.states]]
-        last = np.append(part.begin, len(part.gain))[1:][lost[part.first + part.states]] - 1
-        chosen = lower.action[c][lost[part.first + part.states]]
-        ctx.view(reached, c)[own, :, -1] = chosen == last[:, None]
+        own = np.flatnonzero(lost[part.first + part.states])
+        last = np.append(part.begin, len(part.gain))[own + 1] - 1
+        ctx.view(reached, c)[part.states[own], :, -1] = lower.action[c][own] == last[:, None]
     given = reached[ctx.state_slots, -1] > 0
     before = -1
     while (now := int(reached.sum())) != before:
