@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from recurl.errors import MissingExtraError
-from recurl.suite.agents import find_agent
+from recurl.suite.agents import find_agent, sampled
 from recurl.suite.peers import PEERS, PeerTrainee
 from recurl.suite.tasks import find_setting
 
@@ -50,3 +50,14 @@ def test_a_peer_sees_images() -> None:
     one = PeerTrainee("sb3-dqn", setting, setting.model(), seed=0)
     one.train([50], lambda _: None, lambda: False)
     assert one.worth().value is not None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_episodes_side_by_side_are_those_played_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not installed("sb3-recurrent-ppo"):
+        pytest.skip("needs sb3_contrib: make install-bench")
+    monkeypatch.setattr("recurl.suite.agents.TEST_EPISODES", 8)
+    setting = find_setting("epidemic-small")
+    one = PeerTrainee("sb3-recurrent-ppo", setting, setting.model(), seed=3)
+    alone = sampled(setting.env(one.model), one._begin, one.seed, one.steps)
+    assert one.worth() == alone

@@ -21,9 +21,10 @@ class TimeEstimate:
     """How long the rest will take, from how long the same kind of run took so far.
 
     A step of one method may take a thousand times as long as one of another. So the pace is kept
-    per experiment and method, and as long as one of them that is still to do has not begun, there
-    is no estimate. A run that was continued counts with the steps taken since. The rest is shared
-    by all workers, but no run takes less than its own time.
+    per experiment and method; where an experiment has not begun, it is that of the method in the
+    others. As long as a method has not begun, there is no estimate. A run that was continued counts
+    with the steps taken since. The rest is shared by all workers, but no run takes less than its
+    own time.
 
     Example:
         >>> from recurl.experiment.paper import PAPER
@@ -71,17 +72,21 @@ class TimeEstimate:
         rests = []
         for key, left in self._left.items():
             rest = max(0, left - self._here(key))
-            if rest and self._kind[key] not in pace:
+            experiment, method = self._kind[key]
+            step = pace.get((experiment, method), pace.get(("", method)))
+            if rest and step is None:
                 return None
-            rests.append(rest * pace.get(self._kind[key], 0.0))
+            rests.append(rest * (step or 0.0))
         return max(sum(rests) / self.workers, *rests, 0.0)
 
     def _pace(self) -> dict[tuple[str, str], float]:
-        """Seconds a step, by experiment and method."""
+        """Seconds a step, by experiment and method, and with ``""`` by method in all of them."""
         sums: dict[tuple[str, str], tuple[int, float]] = {}
         for key, (_, steps, seconds) in self._done.items():
-            before = sums.get(self._kind[key], (0, 0.0))
-            sums[self._kind[key]] = before[0] + steps, before[1] + seconds
+            experiment, method = self._kind[key]
+            for kind in ((experiment, method), ("", method)):
+                before = sums.get(kind, (0, 0.0))
+                sums[kind] = before[0] + steps, before[1] + seconds
         return {kind: seconds / steps for kind, (steps, seconds) in sums.items() if steps}
 
 

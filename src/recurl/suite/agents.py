@@ -326,12 +326,21 @@ def sampled(env: Any, begin: Callable[[], Act], seed: int, steps: int) -> Exact:
         seed: Seed of the run.
         steps: Steps of training, so that every test has episodes of its own.
     """
+    return mean_of([played_episode(env, begin(), one)[0] for one in test_seeds(seed, steps)])
+
+
+def test_seeds(seed: int, steps: int) -> list[int]:
+    """Seeds of the test episodes of a run after a number of steps."""
+    found = np.random.default_rng([seed, steps]).integers(2**31, size=TEST_EPISODES)
+    return [int(one) for one in found]
+
+
+def mean_of(returns: Sequence[float]) -> Exact:
+    """The mean of the returns of test episodes, with its 95 % interval."""
     from recurl.experiment.statistics import margin
 
-    seeds = np.random.default_rng([seed, steps]).integers(2**31, size=TEST_EPISODES)
-    returns = [played_episode(env, begin(), int(one))[0] for one in seeds]
     mean, half = float(np.mean(returns)), margin(returns) or 0.0
-    return Exact(mean, mean - half, mean + half, note=f"sampled: {TEST_EPISODES} episodes")
+    return Exact(mean, mean - half, mean + half, note=f"sampled: {len(returns)} episodes")
 
 
 def played_episode(env: Any, act: Act, seed: int) -> tuple[float, list[int]]:

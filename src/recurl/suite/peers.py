@@ -17,9 +17,10 @@ from recurl.suite.agents import (
     Look,
     Stopping,
     Trainee,
+    mean_of,
     played_episode,
-    sampled,
     stackless_policy,
+    test_seeds,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +107,29 @@ class PeerTrainee(Trainee):
         found = self.policy()
         if found is not None:
             return exact_value(found)
-        return sampled(self.setting.env(self.model), self._begin, self.seed, self.steps)
+        return mean_of(self._returns(test_seeds(self.seed, self.steps)))
+
+    def _returns(self, seeds: Sequence[int]) -> list[float]:
+        """Returns of test episodes, played side by side: the network is asked for all at once."""
+        envs = [FlatView(self.setting.env(self.model)) for _ in seeds]
+        resets = zip(envs, seeds, strict=True)
+        observations: list[Any] = [env.reset(seed=seed)[0] for env, seed in resets]
+        returns, on = np.zeros(len(seeds)), np.arange(len(seeds))
+        state: Any = None
+        first = True
+        while len(on):
+            actions, state = self.peer.predict(
+                np.array(observations), state, np.full(len(on), first), deterministic=True
+            )
+            results = [envs[i].step(action) for i, action in zip(on, actions, strict=True)]
+            returns[on] += [float(result[1]) for result in results]
+            goes_on = np.array([not (result[2] or result[3]) for result in results])
+            observations = [
+                result[0] for result, more in zip(results, goes_on, strict=True) if more
+            ]
+            # States are layers x episodes x units.
+            state, on, first = tuple(part[:, goes_on] for part in state), on[goes_on], False
+        return returns.tolist()
 
     def episode(self) -> list[int]:
         """The transitions of a test episode, if it has a memory."""
