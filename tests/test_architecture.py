@@ -1,6 +1,7 @@
 """docs/architecture.md names files that exist, every room, and rooms in the order of imports."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import check_imports
@@ -35,3 +36,10 @@ def test_every_room_is_named_in_the_order_of_imports():
 
 def test_the_readme_links_to_the_page():
     assert "(docs/architecture.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_one_name_is_one_thing():
+    names = Counter()
+    for file in (ROOT / "src" / "recurl").rglob("*.py"):
+        names.update(re.findall(r"^class ([A-Za-z]\w*)", file.read_text(encoding="utf-8"), re.M))
+    assert [name for name, count in names.items() if count > 1] == []

@@ -14,7 +14,7 @@ from tests.policy.some import random_policy, situations
 
 import recurl
 from recurl.policy import RANDOM, Policy
-from recurl.policy.conditions import CalledAt, Pending, Within, Worth
+from recurl.policy.conditions import CalledAt, InContexts, Pending, Worth
 from recurl.policy.rules import PolicyRule
 
 
@@ -225,10 +225,12 @@ def test_contexts_are_listed_where_nothing_else_decides() -> None:
     found = []
     for seed in range(40):
         policy = random_policy(recurl.zoo.cloud(), seed, 5)
-        found += [rule for rule in policy.rules.all() if isinstance(rule.clauses[0].when, Within)]
+        found += [
+            rule for rule in policy.rules.all() if isinstance(rule.clauses[0].when, InContexts)
+        ]
     assert found
     for rule in found:
-        listed = [c.when for c in rule.clauses if isinstance(c.when, Within)]
+        listed = [c.when for c in rule.clauses if isinstance(c.when, InContexts)]
         assert all("in " in w.text or w.text == "otherwise" for w in listed)
         assert not any(a.contexts & b.contexts for a, b in itertools.combinations(listed, 2))
         assert [w.rest for w in listed[:-1]] == [False] * (len(listed) - 1)
@@ -249,7 +251,7 @@ def test_rules_of_products_agree_with_runs(name: str) -> None:
     for trace in recurl.simulate(model, policy, 50, traces=50).traces:
         for step in (step for step in trace if step.vertex in rules):
             rule = rules[step.vertex]
-            if not isinstance(rule.clauses[0].when, (Worth, Within)):
+            if not isinstance(rule.clauses[0].when, (Worth, InContexts)):
                 assert rule.action(step.stack, -1) == model.action_name(step.action)
 
 

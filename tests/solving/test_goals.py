@@ -9,7 +9,7 @@ from tests.solving.test_leaving import grow_or_leave, negotiation
 import recurl
 from recurl.errors import CertificateError
 from recurl.model.certificate import Values
-from recurl.solving.goals import Copies, with_goals
+from recurl.solving.goals import GoalCopies, with_goals
 from recurl.solving.question import Question
 
 
@@ -47,10 +47,10 @@ def test_the_policy_attains_its_end(seed: int, objective: str) -> None:
 def test_one_copy_of_each_component_is_the_model_itself() -> None:
     model = negotiation(waits=True)
     t = model.tables
-    copied = Copies([0], [t.box_component.tolist()]).model(t)
+    copied = GoalCopies([0], [t.box_component.tolist()]).model(t)
     for name in ("vertex_kind", "vertex_box", "box_return", "action_start", "transition_start"):
         assert getattr(copied.tables, name).tolist() == getattr(t, name).tolist()
-    twice = Copies([0, 0], [[1], [0]]).model(t).tables
+    twice = GoalCopies([0, 0], [[1], [0]]).model(t).tables
     assert twice.n_vertices == 2 * t.n_vertices
     assert twice.box_component.tolist() == [1, 0]
 

@@ -180,7 +180,7 @@ class Worth:
 
 
 @dataclass(frozen=True)
-class Within:
+class InContexts:
     """The context is one of a list.
 
     Attributes:

@@ -35,9 +35,9 @@ from recurl.policy.conditions import (
     Always,
     CalledAt,
     Condition,
+    InContexts,
     Pending,
     Span,
-    Within,
     Worth,
 )
 from recurl.policy.policy import RANDOM
@@ -337,7 +337,7 @@ class Rules:
         names = self.policy.context_names
         by_context = {self.reached.contexts[f]: action for f, action in does.items()}
         return [
-            (action, Within(frozenset(found), tuple(names[x] for x in found), rest))
+            (action, InContexts(frozenset(found), tuple(names[x] for x in found), rest))
             for action, found, rest in _by_action(by_context)
         ]
 

@@ -212,10 +212,10 @@ def enclose(f: Polynomials, x: Floats, settled: Mask) -> tuple[Floats, Floats]:
 
 def direction_of(f: Polynomials, x: Floats, own: Mask) -> Floats:
     """The solution w of w = x + f'(x) w on some unknowns; 0 where it is not positive."""
-    return _positive(scaled_solution(*f.jacobian(x), x, x, own))
+    return positive_part(scaled_solution(*f.jacobian(x), x, x, own))
 
 
-def _positive(w: Floats) -> Floats:
+def positive_part(w: Floats) -> Floats:
     """A direction, 0 where it is not positive and finite."""
     with np.errstate(invalid="ignore"):
         return np.where((w > 0) & (w < np.inf), w, 0.0)
@@ -357,10 +357,10 @@ class _Sums(NamedTuple):
         """
         row, column, value = self.chain.matrix()
         ones = np.ones(len(own))
-        x = w = _positive(scaled_solution(row, column, value, ones, self.b, own, precision))
+        x = w = positive_part(scaled_solution(row, column, value, ones, self.b, own, precision))
         deltas = _DELTAS[-1:]
         if precision < _ROUGH or x.max(initial=0.0) > _LONG or not (self.b[own] > 0).all():
-            w = _positive(scaled_solution(row, column, value, x, x, own & (x > 0)))
+            w = positive_part(scaled_solution(row, column, value, x, x, own & (x > 0)))
             deltas = _DELTAS[precision <= _DELTAS]
 
         def relying_on(bad: Mask) -> Mask:

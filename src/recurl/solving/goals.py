@@ -29,7 +29,7 @@ LARGEST = 20_000
 _ROUNDS = 6
 
 
-class Copies(NamedTuple):
+class GoalCopies(NamedTuple):
     """Copies of the components of a model; runs start in the first one.
 
     Attributes:
@@ -98,7 +98,7 @@ class GoalProof(NamedTuple):
         proof: Bounds of it.
     """
 
-    copies: Copies
+    copies: GoalCopies
     model: RMDP
     proof: LeavingProof
 
@@ -140,7 +140,7 @@ class _Goals:
             return None
         return np.abs(self.question.transition_rewards(model.tables))
 
-    def search(self) -> tuple[Copies, Ints]:
+    def search(self) -> tuple[GoalCopies, Ints]:
         """The best copies that were found, and the actions of their vertices."""
         search = LeavingSearch.of(self.model, self.worth, self.gain(self.model), everywhere=True)
         f = relaxed_equations(search.rows, search.columns, search.gain, self.side)
@@ -167,12 +167,12 @@ class _Goals:
             called = self._best_callees(search.columns.spread(x, 0.0), called)
         return best
 
-    def _copies(self, called: Ints) -> Copies:
+    def _copies(self, called: Ints) -> GoalCopies:
         """All copies, given the goals of callees by goal and box."""
         t, count = self.tables, self.tables.n_components
         callee = called * count + t.box_component
         own = [np.flatnonzero(t.box_owner == c) for c in range(count)]
-        return Copies(
+        return GoalCopies(
             list(range(count)) * self.goals,
             [callee[g, own[c]].tolist() for g in range(self.goals) for c in range(count)],
         )
@@ -210,7 +210,7 @@ class _Goals:
                     found[g, b] = best
         return found
 
-    def _reached(self, called: Ints, actions: Ints) -> tuple[Copies, Ints]:
+    def _reached(self, called: Ints, actions: Ints) -> tuple[GoalCopies, Ints]:
         """The copies that a run from the start comes to, the first one being its own."""
         t, every = self.tables, self._copies(called)
         order = [self.start]
@@ -222,4 +222,4 @@ class _Goals:
         goal = np.array(order) // t.n_components
         first = t.component_start[component] + goal * t.n_vertices
         vertices = runs(first, np.diff(t.component_start)[component])
-        return Copies(component, callee), actions[vertices]
+        return GoalCopies(component, callee), actions[vertices]

@@ -15,14 +15,14 @@ import numpy as np
 
 from recurl.model.certificate import Values
 from recurl.model.tables import CALL, EXIT
-from recurl.solving.mixes import Mixes
+from recurl.solving.mixes import CallMixes
 from recurl.solving.outward import float_above, float_below
 
 if TYPE_CHECKING:
     from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats, Ints, Mask, Tables
-    from recurl.solving.goals import Copies
+    from recurl.solving.goals import GoalCopies
     from recurl.solving.question import Question
 
 
@@ -83,7 +83,7 @@ def leaving_certificate(
     question: Question,
     interval: tuple[float, float] | tuple[None, None],
     proof: LeavingProof,
-    copies: Copies | None = None,
+    copies: GoalCopies | None = None,
     copied: RMDP | None = None,
 ) -> Certificate:
     """The certificate of an interval: exits are worth 1 for themselves, calls are mixes.
@@ -152,7 +152,10 @@ def _with_ports(t: Tables, proof: LeavingProof, *, rewards: bool) -> tuple[Float
         inside = np.where(real, table[entry, :most], 0.0).repeat(width, axis=0)
         return inside, after.reshape(-1, most), table[entry, ends].repeat(width)
 
-    above, below = Mixes.above(*known(high)), Mixes.below(*known(low), real.repeat(width, axis=0))
+    above, below = (
+        CallMixes.above(*known(high)),
+        CallMixes.below(*known(low), real.repeat(width, axis=0)),
+    )
     table = left * (low > 0)
     progress = below.slope(*known(table)).reshape(-1, width)
     bounds = [below.outward(-1.0), above.outward(1.0)]

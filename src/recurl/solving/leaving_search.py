@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recurl.model.tables import Floats, Ints, Mask
-from recurl.solving.chains import NEWTON_LIMIT, scaled_solution
+from recurl.solving.chains import NEWTON_LIMIT, positive_part, scaled_solution
 from recurl.solving.leaving_certificate import LeavingProof
 from recurl.solving.linear import solve_nonnegative
 from recurl.solving.outward import Indices
@@ -259,7 +259,7 @@ def _rising(
     kept, others = ~follows[row], np.flatnonzero(follows)
     row, column = np.append(row[kept], others), np.append(column[kept], leads[group[others]])
     value = np.append(value[kept], np.ones(len(others)))
-    return _positive(scaled_solution(row, column, value, x, np.where(follows, 0.0, x), own))
+    return positive_part(scaled_solution(row, column, value, x, np.where(follows, 0.0, x), own))
 
 
 def _excess(f: Relaxed, x: Floats, w: Floats) -> Floats:
@@ -274,13 +274,7 @@ def _excess(f: Relaxed, x: Floats, w: Floats) -> Floats:
 
 def _direction(f: Relaxed, x: Floats, own: Mask, toward: Floats) -> Floats:
     """The solution w of w = x + f'(x) w on some unknowns; 0 where it is not positive."""
-    return _positive(scaled_solution(*f.jacobian(x, toward), x, x, own))
-
-
-def _positive(w: Floats) -> Floats:
-    """A direction, 0 where it is not positive and finite."""
-    with np.errstate(invalid="ignore"):
-        return np.where((w > 0) & (w < np.inf), w, 0.0)
+    return positive_part(scaled_solution(*f.jacobian(x, toward), x, x, own))
 
 
 def _extreme(f: Relaxed, values: Floats, *, greatest: bool) -> tuple[Indices, Floats]:

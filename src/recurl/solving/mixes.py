@@ -26,7 +26,7 @@ from recurl.solving.outward import Indices
 _UNIT, _LEAST = 2.4e-16, 1e-323
 
 
-class Mixes(NamedTuple):
+class CallMixes(NamedTuple):
     """Calls with bounds of how they are left, one row each; exits beyond a callee's are padding.
 
     Attributes:
@@ -46,7 +46,7 @@ class Mixes(NamedTuple):
     last: Indices
 
     @classmethod
-    def above(cls, leave: Floats, after: Floats, ends: Floats) -> Mixes:
+    def above(cls, leave: Floats, after: Floats, ends: Floats) -> CallMixes:
         """With the best level for bounds from above."""
         order = np.argsort(-after, axis=1, kind="stable")
         filled = np.cumsum(np.take_along_axis(leave, order, 1), axis=1) >= ends[:, None]
@@ -57,7 +57,7 @@ class Mixes(NamedTuple):
         return cls(leave, after, ends, level, leave * (before | (level == 0)[:, None]), last[:, 0])
 
     @classmethod
-    def below(cls, leave: Floats, after: Floats, ends: Floats, real: Mask) -> Mixes:
+    def below(cls, leave: Floats, after: Floats, ends: Floats, real: Mask) -> CallMixes:
         """With the best level for bounds from below; ``real`` masks padding out."""
         worth = np.where(real, after, np.inf)
         more = ends > leave.sum(axis=1)
@@ -65,7 +65,7 @@ class Mixes(NamedTuple):
         return cls(leave, after, ends, np.where(more, worth.min(axis=1), 0.0), leave, last)
 
     @classmethod
-    def products(cls, leave: Floats, after: Floats, ends: Floats) -> Mixes:
+    def products(cls, leave: Floats, after: Floats, ends: Floats) -> CallMixes:
         """With level 0: sums of products."""
         none = np.zeros(len(ends))
         return cls(leave, after, ends, none, leave, none.astype(np.int64))

@@ -1,4 +1,4 @@
-"""Equations in which every number takes the action that is best for it, calls as `Mixes`.
+"""Equations in which every number takes the action that is best for it, calls as `CallMixes`.
 
 For every place there are the probabilities to leave by each exit of its component, the probability
 to leave at all, and, if rewards are paid, their total. An action adds up what its transitions lead
@@ -15,7 +15,7 @@ import numpy as np
 from recurl.model.tables import CALLS, EXITS, STEP, Floats, Mask
 from recurl.solving.chain_equations import can_leave, probability_bounds
 from recurl.solving.digraphs import reaching
-from recurl.solving.mixes import Mixes
+from recurl.solving.mixes import CallMixes
 from recurl.solving.outward import Indices, above, below, sums
 from recurl.solving.rows import place_graph
 
@@ -133,13 +133,13 @@ class Relaxed(NamedTuple):
             terms=self.terms[chosen],
         )
 
-    def mixes(self, x: Floats) -> Mixes:
+    def mixes(self, x: Floats) -> CallMixes:
         """The calls, with what is known of them."""
         y = np.append(x, (1.0, 0.0))
         known = y[self.leave], y[self.after], y[self.ends]
         if self.side < 0:
-            return Mixes.below(*known, self.real)
-        return Mixes.above(*known) if self.side else Mixes.products(*known)
+            return CallMixes.below(*known, self.real)
+        return CallMixes.above(*known) if self.side else CallMixes.products(*known)
 
     def value(self, x: Floats) -> Floats:
         """The sums, in floats."""

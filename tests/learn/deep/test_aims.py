@@ -14,9 +14,9 @@ import recurl
 from recurl.learn.deep import aims, gather, loop, rule
 from recurl.learn.deep.aims import has_aims
 from recurl.learn.deep.model_engine import DeepModelEngine
-from recurl.learn.deep.network import Shape
+from recurl.learn.deep.network import NetworkShape
 from recurl.learn.deep.replay import steps_of
-from recurl.learn.deep.rule import Aims, Batch
+from recurl.learn.deep.rule import Aims, TrainingBatch
 from recurl.learn.deep.settings import DeepSettings, make_deep_settings
 from recurl.learn.deep.simulator import ModelView
 from recurl.learn.schedules import constant
@@ -34,7 +34,9 @@ def engine() -> DeepModelEngine:
     return run.learn(1_024).engine
 
 
-def parts_of(engine: DeepModelEngine) -> tuple[ModelView, Batch, tuple[jax.Array, jax.Array]]:
+def parts_of(
+    engine: DeepModelEngine,
+) -> tuple[ModelView, TrainingBatch, tuple[jax.Array, jax.Array]]:
     """The view, the steps of the latest rollout, and what shows the ports of their calls."""
     view = ModelView(engine.sizes, engine.model_arrays)
     steps = steps_of(engine.program.record, engine.agent.buffer)
@@ -102,14 +104,14 @@ def test_shares_are_distributions_and_nothing_is_asked_without_a_prize(
 
 
 def test_factors_become_the_mean_of_their_targets() -> None:
-    shape = Shape((1,), 3, 2)
+    shape = NetworkShape((1,), 3, 2)
     plan = DeepSettings(
         network="gather", hidden=(), rollout=1, exit_loss=1.0, aim_loss=1.0, target_every=0,
         learning_rate=constant(0.01),
     )  # fmt: skip
     learned = rule.new_learned(plan, shape, jax.random.key(0))
     none = jnp.zeros((2, 3))
-    batch = Batch(
+    batch = TrainingBatch(
         jnp.ones((2, 1)), none, jnp.zeros(2, int), jnp.zeros(2), jnp.zeros(2, int), jnp.zeros(2),
         jnp.ones((2, 1)), none, jnp.ones((2, 2), bool), jnp.ones(2), jnp.full(2, -1),
     )  # fmt: skip
@@ -147,7 +149,7 @@ def test_environments_have_aims_too() -> None:
 
 
 def test_networks_that_predict_no_exits_have_no_aims() -> None:
-    shape = Shape((3,), 4, 2)
+    shape = NetworkShape((3,), 4, 2)
     assert has_aims(make_deep_settings("gather", {}), shape)
     assert not has_aims(make_deep_settings("gather", {"network": "mlp"}), shape)
     assert not has_aims(make_deep_settings("gather", {}), shape._replace(exits=0))

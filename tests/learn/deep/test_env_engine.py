@@ -38,7 +38,7 @@ from recurl.learn.deep.env_engine import (
 )
 from recurl.learn.deep.learner import DQN, DeepRecursiveQLearning
 from recurl.learn.deep.loop import DeepAgent, LoopProgram, new_agent
-from recurl.learn.deep.network import Shape
+from recurl.learn.deep.network import NetworkShape
 from recurl.learn.deep.replay import ReplayRecord, steps_of
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.learner import SLICE_SECONDS
@@ -319,7 +319,7 @@ def test_an_environment_that_tells_no_event_on_reset_is_not_called_silent() -> N
         DeepRecursiveQLearning(LateToTell(), **TINY).learn(20)
 
 
-SHAPE = Shape((3,), 2, 4)
+SHAPE = NetworkShape((3,), 2, 4)
 PLAN = DeepSettings(hidden=(6,), batch=4, buffer=10, warm_up=100, exploration=constant(0.0))
 
 

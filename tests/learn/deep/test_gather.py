@@ -12,11 +12,11 @@ import pytest
 import recurl
 from recurl.learn.deep import gather, loop, model_engine
 from recurl.learn.deep.gather import GatherCodes, combine
-from recurl.learn.deep.network import Shape
+from recurl.learn.deep.network import NetworkShape
 from recurl.learn.deep.settings import DeepSettings, make_deep_settings
 
 PLAN = DeepSettings(hidden=(8,), value_scale=0.5, network="gather")
-SHAPE = Shape((3,), 4, 2)
+SHAPE = NetworkShape((3,), 4, 2)
 SMALL = {"preset": "gather", "hidden": (16,), "copies": 8, "rollout": 8, "warm_up": 64}
 
 # Compiled as a whole, as in a run: operation by operation takes longer.

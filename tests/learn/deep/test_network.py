@@ -12,14 +12,14 @@ from recurl.learn.deep.learner import DQN
 from recurl.learn.deep.network import (
     ACTIVATIONS,
     Mlp,
-    Shape,
+    NetworkShape,
     network_named,
     new_layers,
     register_network,
 )
 from recurl.learn.deep.settings import ACTIVATION_NAMES, DeepSettings
 
-PLAN, SHAPE = DeepSettings(hidden=(6, 5)), Shape((3,), 2, 4)
+PLAN, SHAPE = DeepSettings(hidden=(6, 5)), NetworkShape((3,), 2, 4)
 GATED = DeepSettings(hidden=(6, 5), gated=True)
 # Compiled as a whole, as in a run: operation by operation takes longer.
 new_cnn, new_mlp = (jax.jit(f, static_argnums=(0, 1)) for f in (network.new_cnn, network.new_mlp))
@@ -81,7 +81,7 @@ def test_a_gate_turns_exit_values_up_and_down_by_the_state() -> None:
 
 
 def test_without_exits_there_is_nothing_to_turn() -> None:
-    assert new_mlp(GATED, Shape((3,), 0, 4), jax.random.key(1)).gate is None
+    assert new_mlp(GATED, NetworkShape((3,), 0, 4), jax.random.key(1)).gate is None
     assert new_mlp(PLAN, SHAPE, jax.random.key(1)).gate is None
 
 
@@ -99,7 +99,7 @@ def test_activations_are_those_of_the_hidden_layers(name: str) -> None:
 
 
 def test_images_are_folded_and_bytes_are_shares_of_255() -> None:
-    shape = Shape((5, 4, 2), 3, 2)
+    shape = NetworkShape((5, 4, 2), 3, 2)
     params = new_cnn(PLAN, shape, jax.random.key(0))
     bytes_ = np.random.default_rng(0).integers(0, 256, (6, 5, 4, 2), np.uint8)
     values = jnp.zeros((6, 3))
@@ -109,7 +109,7 @@ def test_images_are_folded_and_bytes_are_shares_of_255() -> None:
     np.testing.assert_allclose(found, shares, rtol=1e-5)
     # Each unit of the second convolution sees a part of the picture only.
     assert params.head.layers[0].weights.shape == (2 * 1 * 32 + 3, 6)
-    flat = new_cnn(PLAN, Shape((5, 4), 0, 2), jax.random.key(0))
+    flat = new_cnn(PLAN, NetworkShape((5, 4), 0, 2), jax.random.key(0))
     assert cnn(PLAN, flat, jnp.ones((6, 5, 4)), jnp.zeros((6, 0))).shape == (6, 2)
 
 
@@ -119,7 +119,7 @@ def test_what_is_no_image_is_refused() -> None:
 
 
 def test_a_network_of_ones_own() -> None:
-    def init(settings: DeepSettings, shape: Shape, key: jax.Array) -> jax.Array:
+    def init(settings: DeepSettings, shape: NetworkShape, key: jax.Array) -> jax.Array:
         return jax.random.normal(key, (shape.features, shape.actions))
 
     def apply(
@@ -150,7 +150,7 @@ def test_normalised_layers_forget_the_size_of_their_inputs_but_not_the_first() -
 
 def test_a_network_that_is_replaced_is_not_used_again() -> None:
     def register(more: int, factor: float) -> None:
-        def init(settings: object, shape: Shape, key: jax.Array) -> jax.Array:
+        def init(settings: object, shape: NetworkShape, key: jax.Array) -> jax.Array:
             return factor * jnp.ones((shape.features, shape.actions + more))
 
         register_network("own", init, lambda settings, w, observations, values: observations @ w)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from recurl.learn.deep import rule
-from recurl.learn.deep.network import Shape
+from recurl.learn.deep.network import NetworkShape
 from recurl.learn.deep.rule import (
-    Batch,
     LearnedNetworks,
     Sizes,
+    TrainingBatch,
     attainable,
     best,
     exit_values,
@@ -82,7 +82,7 @@ def test_schedules_are_those_of_the_tables(schedule: Schedule, step: int) -> Non
 
 def test_the_unit_of_rewards() -> None:
     plan = DeepSettings(reward_scale="warm_up", hidden=())
-    learned = new_learned(plan, Shape((1,), 0, 1), jax.random.key(0))
+    learned = new_learned(plan, NetworkShape((1,), 0, 1), jax.random.key(0))
     assert float(unit(plan, learned)) == 1
     real = jnp.array([True, False])
     learned = measured(plan, learned, jnp.array([0.0, 5.0]), real)
@@ -94,9 +94,9 @@ def test_the_unit_of_rewards() -> None:
     assert float(unit(DeepSettings(reward_scale=0.25), learned)) == 0.25
 
 
-def batch(rng: np.random.Generator, shape: Shape, size: int) -> Batch:
+def batch(rng: np.random.Generator, shape: NetworkShape, size: int) -> TrainingBatch:
     values = rng.random((size, shape.exits), np.float32)
-    return Batch(
+    return TrainingBatch(
         observations=jnp.asarray(rng.random((size, shape.features), np.float32)),
         values=jnp.asarray(values),
         action=jnp.asarray(rng.integers(0, shape.actions, size)),
@@ -112,7 +112,7 @@ def batch(rng: np.random.Generator, shape: Shape, size: int) -> Batch:
 
 
 def test_updates_learn_what_ends_pay_and_copy_the_target_now_and_then() -> None:
-    shape = Shape((3,), 2, 4)
+    shape = NetworkShape((3,), 2, 4)
     plan = DeepSettings(hidden=(32,), target_every=3, learning_rate=constant(0.01))
     learned = new_learned(plan, shape, jax.random.key(0))
     data = batch(np.random.default_rng(1), shape, 8)
@@ -129,7 +129,7 @@ def test_updates_learn_what_ends_pay_and_copy_the_target_now_and_then() -> None:
 
 
 def test_scaled_rewards_give_the_same_predictions_in_their_own_units() -> None:
-    shape = Shape((3,), 2, 4)
+    shape = NetworkShape((3,), 2, 4)
     plan = DeepSettings(hidden=(8,), reward_scale=0.25)
     learned = new_learned(plan, shape, jax.random.key(0))
     data = batch(np.random.default_rng(1), shape, 8)
@@ -147,7 +147,7 @@ def test_scaled_rewards_give_the_same_predictions_in_their_own_units() -> None:
 
 @pytest.mark.parametrize("target_every", [0, 100])
 def test_without_a_target_network_targets_are_by_the_trained_weights(target_every: int) -> None:
-    shape = Shape((3,), 2, 4)
+    shape = NetworkShape((3,), 2, 4)
     plan = DeepSettings(hidden=(8,), target_every=target_every, averaging=0.9)
     first, other = (new_learned(plan, shape, jax.random.key(i)) for i in (0, 1))
     data = batch(np.random.default_rng(1), shape, 50)._replace(move=jnp.full(50, STEP))
@@ -163,7 +163,7 @@ def test_without_a_target_network_targets_are_by_the_trained_weights(target_ever
 
 @pytest.mark.parametrize("double", [False, True])
 def test_double_targets_take_the_action_that_the_online_network_prefers(double: bool) -> None:
-    shape = Shape((3,), 2, 4)
+    shape = NetworkShape((3,), 2, 4)
     plan = DeepSettings(hidden=(8,), double=double)
     one, two = (new_learned(plan, shape, jax.random.key(i)) for i in (0, 1))
     learned: LearnedNetworks = one._replace(target=two.online)

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from recurl.learn.deep.network import Codes, Parts, Shape, network_named
+from recurl.learn.deep.network import Codes, NetworkShape, Parts, network_named
 from recurl.learn.deep.rule import (
     MARGIN,
     Aims,
-    Batch,
     LearnedNetworks,
     Sums,
+    TrainingBatch,
     best,
     exit_values,
     greedy,
@@ -52,7 +52,7 @@ class _Ahead(NamedTuple):
     share: jax.Array
 
 
-def has_aims(plan: DeepSettings, shape: Shape) -> bool:
+def has_aims(plan: DeepSettings, shape: NetworkShape) -> bool:
     """Whether aims are learned."""
     return bool(plan.aim_loss and shape.exits) and network_named(plan.network).parts is not None
 
@@ -62,7 +62,7 @@ def aim_targets(
     view: View,
     learned: LearnedNetworks,
     sums: Sums,
-    batch: Batch,
+    batch: TrainingBatch,
     ports: tuple[jax.Array, jax.Array],
 ) -> Aims:
     """Targets of steps. The prize of each is the greatest of its exit values.

@@ -58,7 +58,7 @@ from recurl.learn.deep.loop import (
     new_agent,
     step_draws,
 )
-from recurl.learn.deep.network import Shape
+from recurl.learn.deep.network import NetworkShape
 from recurl.learn.deep.replay import Part, ReplayRecord, cut, width
 from recurl.learn.deep.rule import LearnedNetworks, greedy, health, predict
 from recurl.learn.deep.settings import DeepSettings
@@ -111,7 +111,7 @@ Sheets = tuple[Any, Any]
 """A step of all lanes as two tables: what is shown, and other numbers."""
 
 
-def _shapes(shape: Shape) -> tuple[list[Part], list[Part]]:
+def _shapes(shape: NetworkShape) -> tuple[list[Part], list[Part]]:
     features, exits, actions = shape.features, shape.exits, shape.actions
     values: Part = (exits,)
     masks: Part = (actions,)
@@ -120,11 +120,11 @@ def _shapes(shape: Shape) -> tuple[list[Part], list[Part]]:
     return shown, numbers
 
 
-def blank(shape: Shape, lanes: int, dtype: str) -> tuple[Sheets, Seen]:
+def blank(shape: NetworkShape, lanes: int, dtype: str) -> tuple[Sheets, Seen]:
     """Empty sheets, and views of their parts to write to.
 
     Example:
-        >>> sheets, seen = blank(Shape((2,), 1, 3), lanes=1, dtype="float32")
+        >>> sheets, seen = blank(NetworkShape((2,), 1, 3), lanes=1, dtype="float32")
         >>> seen.there[0] = 5, 7
         >>> np.flatnonzero(sheets[0][0]).tolist(), seen.ports_mask.shape
         ([2, 3], (1, 1, 3))
@@ -135,7 +135,7 @@ def blank(shape: Shape, lanes: int, dtype: str) -> tuple[Sheets, Seen]:
     return (one, two), Seen(*cut(one, shown), *cut(two, numbers))
 
 
-def read(shape: Shape, sheets: Sheets) -> Seen:
+def read(shape: NetworkShape, sheets: Sheets) -> Seen:
     """The parts of sheets on the device, in their own types."""
     shown, numbers = _shapes(shape)
     one, two = map(jnp.asarray, sheets)
@@ -148,7 +148,7 @@ class ObservationView:
 
     encoded = False
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: NetworkShape) -> None:
         self._shape = shape
 
     def group(self, shown: jax.Array) -> jax.Array:
@@ -248,7 +248,7 @@ class DeepEnvEngine(DeepEngine):
         self._first_number = int(self.lanes.action_space.start)
         observation, dtype, self._encode = observation_encoder(self.lanes.observation_space)
         exits = 0 if flat else settings.max_exits or known_exits(env) or 1
-        self.shape = shape = Shape(observation, exits, int(self.lanes.action_space.n))
+        self.shape = shape = NetworkShape(observation, exits, int(self.lanes.action_space.n))
         ports = exits * shape.features if settings.keeps_ports else 0
         self._most = most_counterfactuals(env)
         exit = int(settings.keeps_exits and exits > 0)

@@ -24,8 +24,8 @@ import jax.numpy as jnp
 from recurl.learn.deep.network import (
     ACTIVATIONS,
     Layer,
+    NetworkShape,
     Parts,
-    Shape,
     affine,
     new_layers,
     register_network,
@@ -70,7 +70,7 @@ class GatherCodes(NamedTuple):
     attained: jax.Array
 
 
-def new_gather(settings: DeepSettings, shape: Shape, key: jax.Array) -> Gather:
+def new_gather(settings: DeepSettings, shape: NetworkShape, key: jax.Array) -> Gather:
     """First weights: all exits alike, small attainabilities."""
     known = jnp.asarray(shape.exit_rows, jnp.float32).reshape(shape.exits, -1)
     more = SPARE_KEYS if known.shape[1] else KEYS

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from recurl.learn.deep.aims import aim_targets, has_aims
-from recurl.learn.deep.network import Codes, Params, Shape
+from recurl.learn.deep.network import Codes, NetworkShape, Params
 from recurl.learn.deep.replay import (
     Buffer,
     ReplayRecord,
@@ -30,9 +30,9 @@ from recurl.learn.deep.replay import (
     store,
 )
 from recurl.learn.deep.rule import (
-    Batch,
     LearnedNetworks,
     Sums,
+    TrainingBatch,
     best,
     clipped,
     descend,
@@ -56,7 +56,7 @@ class LoopProgram(NamedTuple):
     """Everything that a loop is compiled for."""
 
     plan: DeepSettings
-    shape: Shape
+    shape: NetworkShape
     record: ReplayRecord
 
 
@@ -460,7 +460,7 @@ def _rollout_learned(
 
 def _relabelled(
     program: LoopProgram, view: View, agent: DeepAgent, learned: LearnedNetworks
-) -> Batch:
+) -> TrainingBatch:
     """The steps of a rollout as if they had been taken in exit values of other steps.
 
     Q(s, v, a) has its meaning for every v, not only for those in which s was met. What v a step is
@@ -485,7 +485,7 @@ def _relabelled(
     )
     gained = jnp.where(steps.move == EXITS, _worth(values, steps.exit[:, 0]), least)
     there = jnp.where(calls[:, None], entered, values)
-    return Batch(
+    return TrainingBatch(
         view.observations(steps.here), values, steps.action, steps.reward, steps.move, gained,
         view.observations(steps.there), there, view.mask(steps.there, steps.mask),
         jnp.full(len(rows), program.plan.gamma), jnp.full(len(rows), -1),
@@ -528,11 +528,11 @@ def _learn(
 
 def _batch(
     program: LoopProgram, view: View, agent: DeepAgent, rows: jax.Array
-) -> tuple[Batch, jax.Array]:
+) -> tuple[TrainingBatch, jax.Array]:
     """Stored steps as the network sees them, and the rows of the steps that follow them."""
     plan, record = program.plan, program.record
     steps, discount = chains(record, agent.buffer, rows, plan.n_step, plan.gamma)
-    return Batch(
+    return TrainingBatch(
         view.observations(steps.here), steps.values, steps.action, steps.reward, steps.move,
         steps.other, view.observations(steps.there), steps.values_there,
         view.mask(steps.there, steps.mask), discount,

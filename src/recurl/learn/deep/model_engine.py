@@ -30,7 +30,7 @@ from recurl.learn.deep.loop import (
     new_agent,
     step_draws,
 )
-from recurl.learn.deep.network import Codes, Shape, network_named
+from recurl.learn.deep.network import Codes, NetworkShape, network_named
 from recurl.learn.deep.replay import ReplayRecord, choose_rows
 from recurl.learn.deep.rule import LearnedNetworks, health, predict
 from recurl.learn.deep.settings import DeepSettings
@@ -102,7 +102,7 @@ class DeepModelEngine(DeepEngine):
         rows = vertex_rows(model, settings.observation)
         self.sizes = sizes = model_sizes(model.tables, flat)
         known = () if flat else exit_rows(model, settings.observation)
-        shape = Shape((rows.shape[1],), sizes.exits, sizes.actions, known)
+        shape = NetworkShape((rows.shape[1],), sizes.exits, sizes.actions, known)
         refreshes = bool(settings.keeps_ports and sizes.exits)
         # Vertices and boxes are stored: all else is known of them.
         exit = int(settings.keeps_exits and sizes.exits > 0)

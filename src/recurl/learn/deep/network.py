@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recurl.learn.deep.settings import DeepSettings
 
 
-class Shape(NamedTuple):
+class NetworkShape(NamedTuple):
     """Sizes of what enters and leaves a network.
 
     Attributes:
@@ -46,7 +46,7 @@ class Shape(NamedTuple):
 Params = Any
 """All weights of a network: any tree of arrays."""
 
-Init = Callable[["DeepSettings", Shape, jax.Array], Params]
+Init = Callable[["DeepSettings", NetworkShape, jax.Array], Params]
 """``init(settings, shape, key)`` gives first weights, drawn with a random key of jax."""
 
 Apply = Callable[["DeepSettings", Params, jax.Array, jax.Array], jax.Array]
@@ -172,12 +172,12 @@ def new_layers(widths: Sequence[int], key: jax.Array) -> tuple[Layer, ...]:
     return tuple(layers)
 
 
-def new_mlp(settings: DeepSettings, shape: Shape, key: jax.Array) -> Mlp:
+def new_mlp(settings: DeepSettings, shape: NetworkShape, key: jax.Array) -> Mlp:
     """Weights of `new_layers`, and those of a gate in +-1."""
     return _new_mlp(settings, shape.features, shape, key)
 
 
-def _new_mlp(settings: DeepSettings, features: int, shape: Shape, key: jax.Array) -> Mlp:
+def _new_mlp(settings: DeepSettings, features: int, shape: NetworkShape, key: jax.Array) -> Mlp:
     layers = new_layers((features + shape.exits, *settings.hidden, shape.actions), key)
     if not (settings.gated and shape.exits):
         return Mlp(layers, None)
@@ -251,7 +251,7 @@ class Cnn(NamedTuple):
     head: Mlp
 
 
-def new_cnn(settings: DeepSettings, shape: Shape, key: jax.Array) -> Cnn:
+def new_cnn(settings: DeepSettings, shape: NetworkShape, key: jax.Array) -> Cnn:
     """Weights for images of shape (rows, columns) or (rows, columns, channels).
 
     Raises:

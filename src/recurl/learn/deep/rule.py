@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import optax
 
 import recurl.learn.deep.gather  # noqa: F401, registers its network
-from recurl.learn.deep.network import Codes, Params, Parts, Shape, network_named
+from recurl.learn.deep.network import Codes, NetworkShape, Params, Parts, network_named
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.schedules import CONSTANT, LINEAR, Schedule
 from recurl.model.tables import CALLS, EXITS
@@ -98,7 +98,7 @@ def summed(sums: Sums, rewards: jax.Array, real: jax.Array, ends: jax.Array) -> 
     return Sums(goes_on * total, goes_on * least, goes_on * most, lowest, highest)
 
 
-class Batch(NamedTuple):
+class TrainingBatch(NamedTuple):
     """Sampled steps as the network sees them; see `Transition`.
 
     Attributes:
@@ -136,7 +136,7 @@ class Aims(NamedTuple):
     share: jax.Array
 
 
-def new_learned(plan: DeepSettings, shape: Shape, key: jax.Array) -> LearnedNetworks:
+def new_learned(plan: DeepSettings, shape: NetworkShape, key: jax.Array) -> LearnedNetworks:
     """A network that knows nothing."""
     params = network_named(plan.network).init(plan, shape, key)
     zero, none = jnp.int32(0), jnp.float32(0)
@@ -181,7 +181,7 @@ def measured(
 
 def predict(
     plan: DeepSettings,
-    shape: Shape,
+    shape: NetworkShape,
     learned: LearnedNetworks,
     params: Params,
     observations: jax.Array | Codes,
@@ -259,9 +259,9 @@ def attainable(sums: Sums, values: jax.Array, goal: jax.Array) -> jax.Array:
 
 def update(
     plan: DeepSettings,
-    shape: Shape,
+    shape: NetworkShape,
     learned: LearnedNetworks,
-    batch: Batch,
+    batch: TrainingBatch,
     sums: Sums,
     step: jax.Array,
 ) -> LearnedNetworks:
@@ -271,7 +271,7 @@ def update(
 
 
 def one_step_targets(
-    plan: DeepSettings, shape: Shape, learned: LearnedNetworks, batch: Batch
+    plan: DeepSettings, shape: NetworkShape, learned: LearnedNetworks, batch: TrainingBatch
 ) -> jax.Array:
     """Targets of steps by what the network hopes for after them."""
     ahead = _ahead(plan, shape, learned, batch)
@@ -279,7 +279,11 @@ def one_step_targets(
 
 
 def traced(
-    plan: DeepSettings, shape: Shape, learned: LearnedNetworks, batch: Batch, then: jax.Array
+    plan: DeepSettings,
+    shape: NetworkShape,
+    learned: LearnedNetworks,
+    batch: TrainingBatch,
+    then: jax.Array,
 ) -> jax.Array:
     """Targets of the steps of a rollout that also learn from the steps after them.
 
@@ -308,7 +312,7 @@ def traced(
     return jax.lax.fori_loop(0, plan.rollout - 1, back, first)
 
 
-def clipped(plan: DeepSettings, sums: Sums, batch: Batch, goal: jax.Array) -> jax.Array:
+def clipped(plan: DeepSettings, sums: Sums, batch: TrainingBatch, goal: jax.Array) -> jax.Array:
     """Targets within what was attained, if that is asked for."""
     if plan.clip_targets and plan.gamma == 1.0:
         return attainable(sums, batch.values, goal)
@@ -317,9 +321,9 @@ def clipped(plan: DeepSettings, sums: Sums, batch: Batch, goal: jax.Array) -> ja
 
 def descend(
     plan: DeepSettings,
-    shape: Shape,
+    shape: NetworkShape,
     learned: LearnedNetworks,
-    batch: Batch,
+    batch: TrainingBatch,
     goal: jax.Array,
     step: jax.Array,
     aims: Aims | None = None,
@@ -349,7 +353,7 @@ def descend(
     return _after(plan, learned, online, adam, value)
 
 
-def _exit_loss(parts: Parts, codes: Any, batch: Batch) -> jax.Array:
+def _exit_loss(parts: Parts, codes: Any, batch: TrainingBatch) -> jax.Array:
     """Mean logarithmic loss of the exits that steps left through, by codes of their actions."""
     rows = jnp.arange(len(batch.exit))
     logs = parts.leaves(codes)[rows, 0, jnp.maximum(batch.exit, 0)]
@@ -379,7 +383,9 @@ def _aim_loss(
     )
 
 
-def _ahead(plan: DeepSettings, shape: Shape, learned: LearnedNetworks, batch: Batch) -> jax.Array:
+def _ahead(
+    plan: DeepSettings, shape: NetworkShape, learned: LearnedNetworks, batch: TrainingBatch
+) -> jax.Array:
     """Values of the next states, by the target network if there is one."""
     there = (batch.observations_there, batch.values_there)
     params = learned.online if learned.target is None else learned.target

@@ -28,7 +28,7 @@ _CALL, _SETUP = 500, 4000
 """Slots that take about as long as calling the functions of a sweep, and all others once."""
 
 
-class Group(NamedTuple):
+class BoxGroup(NamedTuple):
     """All boxes that call one component.
 
     Attributes:
@@ -127,7 +127,7 @@ class Batch:
             called, own = problem.components[number], slice(first, last)
             exits = called.exits.stop - called.exits.start
             slots = self.calls[own, : called.entries], self.returns[own, :exits]
-            self.groups.append(Group(number, own, *slots))
+            self.groups.append(BoxGroup(number, own, *slots))
 
     @cached_property
     def acting(self) -> Index:

@@ -16,7 +16,7 @@ from recurl.model.tables import Floats
 from recurl.solving.linear import chosen_lines, factorise
 
 if TYPE_CHECKING:
-    from recurl.solving.certified.batch import Batch, Group, Index
+    from recurl.solving.certified.batch import Batch, BoxGroup, Index
     from recurl.solving.certified.lower import Lower
 
 _SLACK = 1e-13
@@ -246,7 +246,7 @@ class Chosen:
         return sound
 
 
-def piece_of(group: Group, piece: Index) -> tuple[Index, Index]:
+def piece_of(group: BoxGroup, piece: Index) -> tuple[Index, Index]:
     """The pieces that the calls of a group enter, and the entries: ``[n, E]`` and ``[E]``."""
     entries = group.calls.shape[1]
     return piece[group.boxes, :entries], np.arange(entries)

@@ -22,7 +22,7 @@ from recurl.solving.certified.upper import Upper
 from recurl.solving.digraphs import product
 
 if TYPE_CHECKING:
-    from recurl.solving.certified.batch import Group, Index, Own
+    from recurl.solving.certified.batch import BoxGroup, Index, Own
     from recurl.solving.certified.problem import SearchProblem
 
 _NEAR = 1e-13
@@ -297,7 +297,7 @@ class Trials:
                 fall = max(fall, self._lower_group(group, w, fallen, since))
         return fall
 
-    def _lower_group(self, group: Group, w: Floats, fallen: np.ndarray, since: Index) -> float:
+    def _lower_group(self, group: BoxGroup, w: Floats, fallen: np.ndarray, since: Index) -> float:
         points, entries = self.points[group.callee], group.calls.shape[1]
         u, old = self.values[group.callee][:, :entries], w[group.calls]
         vectors, new = w[group.returns], old.copy()
