@@ -6,10 +6,12 @@ More presses: python scripts/press_ctrl_c.py --times 20
 from __future__ import annotations
 
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +58,8 @@ def test_a_run_that_was_interrupted_goes_on_to_the_bit(run: Run, tmp_path: Path)
     command = f"{' '.join(given)} --steps 1e9 --out cut"
     terminal = Terminal(command, tmp_path)
     try:
-        _wait_for(tmp_path / "cut" / "run.json")
-        time.sleep(2)
+        _wait(lambda: re.search(r"[1-9][\d,]* of 2,000,000,000 steps", terminal.output))
+        time.sleep(1)
         terminal.press()
         assert terminal.process.wait(30) == INTERRUPTED
     finally:
@@ -80,7 +82,7 @@ def test_a_run_that_was_interrupted_goes_on_to_the_bit(run: Run, tmp_path: Path)
 def test_the_second_press_ends_it_at_once(tmp_path: Path) -> None:
     terminal = Terminal(COMMANDS["learn (deep)"], tmp_path)
     try:
-        _wait_for(tmp_path / "runs" / "run.json")  # it compiles now
+        _wait((tmp_path / "runs" / "run.json").exists)  # it compiles now
         terminal.press()
         terminal.press()
         assert terminal.process.wait(30) == INTERRUPTED
@@ -89,12 +91,12 @@ def test_the_second_press_ends_it_at_once(tmp_path: Path) -> None:
     assert "Traceback" not in terminal.output
 
 
-def _wait_for(path: Path) -> None:
+def _wait(there: Callable[[], object]) -> None:
     for _ in range(6000):
-        if path.exists():
+        if there():
             return
         time.sleep(0.01)
-    raise AssertionError(f"{path} was never written")
+    raise AssertionError("it never came to that")
 
 
 def _load(folder: Path, seed: int) -> RecursiveQLearning:

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.learn.deep.small import ON_MODEL
 
 import recurl
 from recurl.learn.callbacks import Callback, KeepBest, SaveEvery, StopAtReward
 from recurl.learn.curve import Score
 from recurl.learn.learner import Learner
 
-DEEP = {"preset": "paper", "hidden": (4,), "batch": 4, "warm_up": 10}
+TABULAR: dict[str, Any] = {"evaluate_every": 200, "episode_limit": 50}
 
 
 class Noted(Callback):
@@ -37,19 +38,23 @@ class Noted(Callback):
 
 
 @pytest.mark.parametrize(
-    ("kind", "settings"), [(recurl.RecursiveQLearning, {}), (recurl.DeepRecursiveQLearning, DEEP)]
+    ("kind", "settings"),
+    [(recurl.RecursiveQLearning, TABULAR), (recurl.DeepRecursiveQLearning, ON_MODEL)],
 )
 def test_every_event_comes_at_its_step(kind: Any, settings: Any, tmp_path: Path) -> None:
-    noted, often = Noted(), Noted(every=150)
-    learner = kind(recurl.zoo.cloud(), evaluate_every=200, episode_limit=50, **settings)
-    learner.learn(500, [noted, [often]], checkpoint=tmp_path / "run")
+    unit = settings["evaluate_every"]
+    between, end = 3 * unit // 4, 5 * unit // 2
+    noted, often = Noted(), Noted(every=between)
+    learner = kind(recurl.zoo.cloud(), **settings)
+    learner.learn(end, [noted, [often]], checkpoint=tmp_path / "run")
     assert noted.events == [
         ("start", 0),
-        *((name, 200) for name in ("test", "checkpoint", "stop")),
-        *((name, 400) for name in ("test", "checkpoint", "stop")),
-        *((name, 500) for name in ("checkpoint", "stop")),
+        *((name, unit) for name in ("test", "checkpoint", "stop")),
+        *((name, 2 * unit) for name in ("test", "checkpoint", "stop")),
+        *((name, end) for name in ("checkpoint", "stop")),
     ]
-    assert [step for name, step in often.events if name == "stop"] == [150, 300, 450, 500]
+    stops = [step for name, step in often.events if name == "stop"]
+    assert stops == [between, 2 * between, 3 * between, end]
 
 
 def test_callbacks_do_not_change_the_run() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from tests.learn.deep.small import ON_MODEL
 
 import recurl
 from recurl.errors import LimitError, ProtocolError, UnknownSettingError
@@ -83,13 +84,13 @@ def test_what_a_limit_leaves_is_saved_before_any_stop(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
-        (recurl.RecursiveQLearning, {}),
-        (recurl.QLearning, {}),
-        (recurl.DeepRecursiveQLearning, {"hidden": (8,), "batch": 8, "warm_up": 20}),
+        (recurl.RecursiveQLearning, {"episode_limit": 50}),
+        (recurl.QLearning, {"episode_limit": 50}),
+        (recurl.DeepRecursiveQLearning, ON_MODEL),
     ],
 )
 def test_copies_of_a_learner_learn_the_same_to_the_bit(kind: Any, settings: dict[str, Any]) -> None:
-    learner = kind(recurl.zoo.cloud(), episode_limit=50, **settings).learn(150)
+    learner = kind(recurl.zoo.cloud(), **settings).learn(150)
     others = [copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))]  # noqa: S301
     learner.learn(50)
     mine = {name: array.tobytes() for name, array in learner.engine.arrays().items()}

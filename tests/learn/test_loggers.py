@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
+from tests.learn.deep.small import ON_MODEL
 
 import recurl
 from recurl.learn.loggers import CSVLogger, RunLogger, TensorBoard
@@ -24,19 +25,18 @@ class Run:
 
 def test_all_loggers_write_the_same_numbers(tmp_path: Path) -> None:
     board, table, run = TensorBoard(tmp_path / "new"), CSVLogger(tmp_path / "a" / "run.csv"), Run()
-    given = {"preset": "paper", "hidden": (4,), "batch": 4, "warm_up": 10, "evaluate_every": 100}
-    learner = recurl.DeepRecursiveQLearning(recurl.zoo.cloud(), **given)
-    learner.learn(200, [board, table, RunLogger(run)])
-    assert [step for step, _ in run.rows] == [100, 200]
+    learner = recurl.DeepRecursiveQLearning(recurl.zoo.cloud(), **ON_MODEL)
+    learner.learn(100, [board, table, RunLogger(run)])
+    assert [step for step, _ in run.rows] == [50, 100]
     last = run.rows[-1][1]
     assert set(last) == {*NAMES, "train/loss"}
     assert last["eval/mean_reward"] == learner.curve.last.mean
     assert last["train/loss"] == learner.engine.loss
     events = read_events(board.path)
-    assert [step for step, _ in events] == [0, 100, 200]
+    assert [step for step, _ in events] == [0, 50, 100]
     with table.path.open() as file:
         rows = list(csv.DictReader(file))
-    assert [row["step"] for row in rows] == ["100", "200"]
+    assert [row["step"] for row in rows] == ["50", "100"]
     for name in NAMES - {"time/fps"}:
         assert events[2][1][name] == pytest.approx(last[name], rel=1e-6)
         assert float(rows[1][name]) == last[name]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.wrappers import FlattenObservation
+from tests.learn.deep.small import ON_ENVIRONMENT
 
 import recurl
 from recurl.errors import ProtocolError
@@ -69,14 +70,7 @@ def test_flat_learners_need_no_events() -> None:
 
 
 def test_a_deep_learner_takes_batches() -> None:
-    learner = recurl.DeepRecursiveQLearning(
-        gym.make("recurl/Cloud-v0"),
-        preset="paper",
-        hidden=(8,),
-        batch=8,
-        warm_up=20,
-        evaluate_every=0,
-    ).learn(60)
+    learner = recurl.DeepRecursiveQLearning(gym.make("recurl/Cloud-v0"), **ON_ENVIRONMENT).learn(60)
     actions, states = learner.predict(np.array([0, 0]))
     assert (actions.shape, len(states)) == ((2,), 2)
     actions, states = learner.predict(np.array([8, 0]), states, np.array([False, True]))

@@ -20,6 +20,7 @@ from gymnasium.wrappers import (
     TransformObservation,
 )
 from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach, LateToTell
+from tests.learn.deep.small import ON_ENVIRONMENT as TINY
 from tests.learn.machine_line import machine_line
 
 import recurl
@@ -58,14 +59,6 @@ QUICK: dict[str, Any] = {
     "learning_rate": linear(0.003, 0.0003, 3_000),
     "exploration": linear(1.0, 0.3, 1_500),
     "averaging": 0.99,
-    "evaluate_every": 0,
-}
-TINY: dict[str, Any] = {
-    "preset": "paper",
-    "hidden": (8,),
-    "batch": 8,
-    "warm_up": 20,
-    "buffer": 300,
     "evaluate_every": 0,
 }
 

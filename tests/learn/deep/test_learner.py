@@ -8,6 +8,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from tests.learn.deep.small import COPIES_ON_MODEL as COPIES
+from tests.learn.deep.small import ON_MODEL as TINY
 
 import recurl
 from recurl.errors import CheckpointError, LimitError
@@ -25,17 +27,6 @@ QUICK: dict[str, Any] = {
     "averaging": 0.99,
     "evaluate_every": 0,
 }
-TINY: dict[str, Any] = {
-    "preset": "paper",
-    "hidden": (8,),
-    "batch": 8,
-    "warm_up": 20,
-    "buffer": 200,
-    "evaluate_every": 50,
-}
-COPIES: dict[str, Any] = {
-    **TINY, "preset": "parallel", "copies": 7, "rollout": 3, "exploration_repeat": 4
-}  # fmt: skip
 
 
 def test_recursive_learning_finds_the_optimum_where_the_stack_matters() -> None:

@@ -6,20 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.learn.deep.small import COPIES_ON_MODEL, SMALL
 
 import recurl
 from recurl.errors import LimitError
 from recurl.learn.deep.model_engine import DeepModelEngine, advance, key_of_test
-from recurl.learn.deep.settings import DeepSettings
+from recurl.learn.deep.settings import PRESETS, DeepSettings
 from recurl.learn.schedules import constant
-
-SMALL: dict[str, Any] = {
-    "hidden": (8,),
-    "batch": 8,
-    "warm_up": 20,
-    "buffer": 200,
-    "evaluate_every": 50,
-}
 
 
 def engine(seed: int = 0, **given: Any) -> DeepModelEngine:
@@ -28,9 +21,11 @@ def engine(seed: int = 0, **given: Any) -> DeepModelEngine:
 
 
 COPIES: dict[str, Any] = {"copies": 7, "rollout": 3, "exploration_repeat": 4, "target_every": 0}
+WITH_A_UNIT = PRESETS["parallel"] | {k: v for k, v in COPIES_ON_MODEL.items() if k != "preset"}
+"""Copies whose rewards are scaled by what the warm-up tells."""
 
 
-@pytest.mark.parametrize("given", [{}, COPIES, {**COPIES, "reward_scale": "warm_up"}])
+@pytest.mark.parametrize("given", [{}, COPIES, WITH_A_UNIT])
 def test_stretches_may_be_divided_in_any_way(given: dict[str, Any]) -> None:
     one, two = engine(**given), engine(**given)
     one.advance(130)
@@ -69,14 +64,15 @@ def test_training_episodes_are_told_once() -> None:
 
 
 def test_a_loss_that_is_not_finite_stops_with_the_last_good_state() -> None:
-    found = engine(learning_rate=constant(1.0), reward_scale=1e30)
-    found.advance(20)
+    # As for the whole learner.
+    found = engine(warm_up=60, learning_rate=constant(1.0), reward_scale=1e30)
+    found.advance(60)
     before = found.arrays()
     with pytest.raises(
-        LimitError, match=r"at step 2\d: lower learning_rate \(now 1\).*step 20 is kept"
+        LimitError, match=r"at step 6\d: lower learning_rate \(now 1\).*step 60 is kept"
     ):
         found.advance(100)
-    assert found.steps == 20
+    assert found.steps == 60
     for name, array in found.arrays().items():
         assert array.tobytes() == before[name].tobytes(), name
 

@@ -8,28 +8,22 @@ import numpy as np
 import pytest
 
 import recurl
+from recurl.learn.deep import replay
 from recurl.learn.deep.env_engine import DeepEnvEngine, ObservationView
 from recurl.learn.deep.loop import View, batch_draws, enter
 from recurl.learn.deep.model_engine import DeepModelEngine
-from recurl.learn.deep.replay import (
-    SPARE,
-    Buffer,
-    ReplayRecord,
-    Transition,
-    chains,
-    cut,
-    link,
-    new_buffer,
-    places,
-    refresh_draws,
-    refreshed,
-    steps_of,
-    store,
-    width,
-)
+from recurl.learn.deep.replay import SPARE, Buffer, ReplayRecord, Transition, cut, width
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.deep.simulator import ModelView
 from recurl.model.tables import CALLS, EXITS, STEP
+
+# Compiled as a whole, as in a run: operation by operation takes longer.
+new_buffer = jax.jit(replay.new_buffer, static_argnums=(0, 1))
+store, steps_of = (jax.jit(f, static_argnums=0) for f in (replay.store, replay.steps_of))
+link, places = jax.jit(replay.link), jax.jit(replay.places)
+chains = jax.jit(replay.chains, static_argnums=(0, 3, 4))
+refresh_draws = jax.jit(replay.refresh_draws, static_argnums=2)
+refreshed = jax.jit(replay.refreshed, static_argnums=(0, 5))
 
 PLAN: dict[str, Any] = {"hidden": (8,), "batch": 8, "buffer": 30, "warm_up": 5, "evaluate_every": 0}
 PARTS = [(2,), (), (0,), (2, 2)]
@@ -53,23 +47,23 @@ def test_the_device_cuts_alike() -> None:
 
 def numbered(numbers: Any, moves: Any = STEP) -> Transition:
     """Steps of a model that hold their own number in every field."""
-    x = jnp.asarray(numbers, jnp.float32)
-    rows, none = x[:, None], jnp.zeros((len(x), 0))
-    move = jnp.broadcast_to(jnp.asarray(moves), x.shape)
+    x = np.asarray(numbers, np.float32)
+    rows, none = x[:, None], np.zeros((len(x), 0), np.float32)
+    move = np.broadcast_to(np.asarray(moves), x.shape)
     return Transition(
-        rows, rows, rows, rows, x, x, move, x, none, rows, none, none, -jnp.ones(len(x))
+        rows, rows, rows, rows, x, x, move, x, none, rows, none, none, -np.ones(len(x), np.float32)
     )
 
 
 def filled(moves: Any, size: int | None = None) -> Buffer:
     count = len(moves)
     buffer = new_buffer(VERTICES, size or count)
-    return store(VERTICES, buffer, jnp.arange(count), numbered(range(count), moves))
+    return store(VERTICES, buffer, np.arange(count), numbered(range(count), moves))
 
 
 def test_steps_are_written_over_others_and_left_out_beyond_the_end() -> None:
     buffer = filled([STEP, STEP, STEP])
-    buffer = store(VERTICES, buffer, jnp.array([0, 3, 1]), numbered([7, 8, 9], CALLS))
+    buffer = store(VERTICES, buffer, np.array([0, 3, 1]), numbered([7, 8, 9], CALLS))
     steps = steps_of(VERTICES, buffer)
     assert steps.here.ravel().tolist() == [7, 9, 2]
     assert steps.values.ravel().tolist() == [7, 9, 2]
@@ -78,20 +72,18 @@ def test_steps_are_written_over_others_and_left_out_beyond_the_end() -> None:
 
 
 def test_vertices_are_kept_exactly() -> None:
-    step = numbered([0])._replace(there=jnp.array([[2**31 - 1]]))
-    buffer = store(VERTICES, new_buffer(VERTICES, 1), jnp.array([0]), step)
+    step = numbered([0])._replace(there=np.array([[2**31 - 1]], np.int32))
+    buffer = store(VERTICES, new_buffer(VERTICES, 1), np.array([0]), step)
     assert steps_of(VERTICES, buffer).there.tolist() == [[2**31 - 1]]
 
 
 def test_images_are_stored_as_bytes() -> None:
     record = ReplayRecord(3, 6, "uint8", 2, 2)
-    row, values, mask = jnp.array([[1, 200, 255]]), jnp.array([[9.5, -1]]), jnp.array([[1, 0]])
-    x, ports = jnp.array([4.5]), jnp.array([[[1, 2, 3], [4, 5, 6]]])
-    masks = jnp.array([[[0, 1], [1, 1]]])
-    step = Transition(
-        row, row, ports, values, x, x, x, x, jnp.zeros((1, 0)), values, mask, masks, x
-    )
-    buffer = store(record, new_buffer(record, 1), jnp.array([0]), step)
+    row, values, mask = np.array([[1, 200, 255]]), np.array([[9.5, -1]]), np.array([[1, 0]])
+    x, ports = np.array([4.5]), np.array([[[1, 2, 3], [4, 5, 6]]])
+    masks = np.array([[[0, 1], [1, 1]]])
+    step = Transition(row, row, ports, values, x, x, x, x, np.zeros((1, 0)), values, mask, masks, x)
+    buffer = store(record, new_buffer(record, 1), np.array([0]), step)
     assert (buffer.shown.dtype, buffer.shown.shape) == (jnp.uint8, (1, 12))
     found = steps_of(record, buffer)
     assert found.here.tolist() == found.there.tolist() == [[1, 200, 255]]
@@ -104,22 +96,23 @@ def test_images_are_stored_as_bytes() -> None:
 
 
 def test_places_are_those_that_are_filled() -> None:
-    draws = jnp.asarray([0.0, 0.24, 0.25, 0.5, 0.99, np.nextafter(np.float32(1), np.float32(0))])
-    found = places(filled([STEP] * 4, size=10), jnp.int32(4), draws)
+    last = np.nextafter(np.float32(1), np.float32(0))
+    draws = np.array([0.0, 0.24, 0.25, 0.5, 0.99, last], np.float32)
+    found = places(filled([STEP] * 4, size=10), np.int32(4), draws)
     assert found.tolist() == [0, 0, 1, 2, 3, 3]
 
 
 def test_ordinary_steps_are_joined_until_a_call_an_exit_or_an_end() -> None:
     moves = [STEP, STEP, CALLS, STEP, EXITS, STEP]
-    buffer = link(filled(moves), jnp.array([0, 1, 2, 3, -1]), jnp.array([1, 2, 3, 4, 5]))
-    steps, discount = chains(VERTICES, buffer, jnp.arange(6), 3, 0.5)
+    buffer = link(filled(moves), np.array([0, 1, 2, 3, -1]), np.array([1, 2, 3, 4, 5]))
+    steps, discount = chains(VERTICES, buffer, np.arange(6), 3, 0.5)
     # Rewards are the numbers of the steps: 0 + 1/2 + 2/4 for the first chain, cut by the call.
     assert steps.reward.tolist() == [1, 2, 2, 5, 4, 5]
     assert steps.move.tolist() == [CALLS, CALLS, CALLS, EXITS, EXITS, STEP]
     assert steps.there.ravel().tolist() == [2, 2, 2, 4, 4, 5]
     assert steps.here.ravel().tolist() == steps.action.tolist() == [0, 1, 2, 3, 4, 5]
     assert discount.tolist() == [0.125, 0.25, 0.5, 0.25, 0.5, 0.5]
-    alone, discount = chains(VERTICES, buffer, jnp.arange(6), 1, 0.5)
+    alone, discount = chains(VERTICES, buffer, np.arange(6), 1, 0.5)
     assert (alone.reward.tolist(), set(discount.tolist())) == ([0, 1, 2, 3, 4, 5], {0.5})
 
 
@@ -141,7 +134,7 @@ def test_links_lead_to_the_next_step_of_the_same_episode(lanes: int) -> None:
     assert len(linked) > 100
     assert (here[following[linked]] == there[linked]).all()
     np.testing.assert_array_equal(
-        steps.values[following[linked]], np.asarray(steps.values_there)[linked]
+        np.asarray(steps.values)[following[linked]], np.asarray(steps.values_there)[linked]
     )
     unlinked = np.setdiff1d(np.arange(engine.steps), linked)
     assert engine.episodes <= len(unlinked) <= engine.episodes + lanes
@@ -155,8 +148,8 @@ MOVES = [STEP, CALLS, EXITS, STEP, CALLS, EXITS]
 
 
 def test_calls_are_refreshed_and_other_steps_are_left() -> None:
-    buffer, draws = filled(MOVES), jnp.array([0.0, 0.2, 0.4, 0.5, 0.7, 0.9, 0.99, 0.1])
-    after = refreshed(VERTICES, buffer, jnp.int32(6), jnp.bool_(True), draws, again)
+    buffer, draws = filled(MOVES), np.array([0.0, 0.2, 0.4, 0.5, 0.7, 0.9, 0.99, 0.1])
+    after = refreshed(VERTICES, buffer, np.int32(6), np.bool_(True), draws, again)
     steps = steps_of(VERTICES, after)
     assert steps.other.tolist() == [0, 10, 2, 3, 40, 5]
     assert steps.values_there.ravel().tolist() == [0, 101, 2, 3, 104, 5]
@@ -166,10 +159,10 @@ def test_calls_are_refreshed_and_other_steps_are_left() -> None:
 
 
 def test_no_more_calls_than_asked_for_and_none_when_nothing_is_due() -> None:
-    buffer, draws = filled(MOVES), jnp.array([0.0, 0.2, 0.7, 0.9])
-    one = refreshed(VERTICES, buffer, jnp.int32(6), jnp.bool_(True), draws, again)
+    buffer, draws = filled(MOVES), np.array([0.0, 0.2, 0.7, 0.9])
+    one = refreshed(VERTICES, buffer, np.int32(6), np.bool_(True), draws, again)
     assert steps_of(VERTICES, one).other.tolist() == [0, 10, 2, 3, 4, 5]
-    none = refreshed(VERTICES, buffer, jnp.int32(6), jnp.bool_(False), draws, again)
+    none = refreshed(VERTICES, buffer, np.int32(6), np.bool_(False), draws, again)
     assert none.numbers.tolist() == buffer.numbers.tolist()
 
 
@@ -199,11 +192,12 @@ def test_all_calls_are_as_they_would_be_entered_now(kind: str) -> None:
     steps, learned = engine.stored, engine.agent.learned
     calls = np.flatnonzero(np.asarray(steps.move) == CALLS)
     assert len(calls) > 5
-    ports = view.ports(steps.ports, steps.ports_mask)
+    ports = jax.jit(view.ports)(steps.ports, steps.ports_mask)
     entered = jax.jit(enter, static_argnums=0)
-    values, least = entered(engine.program, learned, learned.online, steps.values, ports)
-    np.testing.assert_allclose(steps.other[calls], least[calls], rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(steps.values_there[calls], values[calls], rtol=1e-5, atol=1e-6)
+    found = entered(engine.program, learned, learned.online, steps.values, ports)
+    values, least = (np.asarray(x)[calls] for x in found)
+    np.testing.assert_allclose(np.asarray(steps.other)[calls], least, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.asarray(steps.values_there)[calls], values, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [recurl.DQN, recurl.DeepRecursiveQLearning])
