@@ -53,11 +53,15 @@ def _wide(size: int, steps: int) -> Case:
 
 
 def _gathered(size: int, steps: int) -> Case:
-    """Palindrome with the network that reads exit values off, and exploration that falls slowly."""
+    """Palindrome with the network that reads exit values off, and exploration that falls slowly.
+
+    On larger grids the learning rate falls by halves, to 0.00001 at the end.
+    """
+    halves = exponential(0.002, half_life=steps / 7.64)
     settings = {
         "preset": "gather",
         "exploration": linear(1.0, 0.1, 7 * steps // 8),
-        "learning_rate": linear(0.002, 0.00005, steps),
+        "learning_rate": halves if size > 3 else linear(0.002, 0.00005, steps),
         "stack_limit": 60,
     }
     return Case(lambda: recurl.zoo.palindrome(size=size), settings, steps, 1e-3)
