@@ -43,7 +43,7 @@ def next_float(state: np.ndarray) -> float:
 
 
 @inlined
-def next_below(state: np.ndarray, count: int) -> int:
+def next_below(state: np.ndarray, count: int) -> np.int64:
     """A random integer in [0, count)."""
     return np.int64(next_float(state) * count)
 
