@@ -110,9 +110,10 @@ def learn_steps(h: np.ndarray, steps: int) -> int:
     place, random, sums = longs(h, PLACE), words(h, RANDOM), floats(h, SUMS)
     stack, outcomes = frames(h, FRAMES), outcome_records(h, OUTCOMES)
     numbers, vertices, blocks = floats(h, NUMBERS), vertex_records(h, VERTICES), longs(h, BLOCK)
-    flat, limit = numbers[FLAT] == 1.0, int(numbers[EPISODE_LIMIT])
+    flat, limit = numbers[FLAT] == 1.0, np.int64(numbers[EPISODE_LIMIT])
     vertex, context, height = place[VERTEX], place[CONTEXT], place[HEIGHT]
-    length, step, running, total = place[LENGTH], place[STEPS], place[RUNNING] == 1, sums[TOTAL]
+    length, step = place[LENGTH], place[STEPS]
+    running, total = place[RUNNING] == 1, sums[TOTAL]
     end, known = step + steps, longs(h, USED)[CONTEXTS]
     reason = DONE if has_room(h) and height < size_of(h, FRAMES) else ROOM
     while step < end and reason == DONE:
@@ -124,7 +125,8 @@ def learn_steps(h: np.ndarray, steps: int) -> int:
         action = choose(h, row, np.int64(vertices[vertex].count), step)
         outcome = outcomes[_draw(h, vertex, action, random)]
         move, landing, reward = outcome.move, np.int64(outcome.landing), outcome.reward
-        home, box, push, target = context, np.int64(STEPPED), outcome.push, reward
+        home, box = context, np.int64(STEPPED)
+        push, target = outcome.push, reward
         if move == EXITS:
             if not flat:
                 values = floats(h, VALUES)
@@ -163,7 +165,8 @@ def learn_steps(h: np.ndarray, steps: int) -> int:
             sums[RETURNS] += total
             running = False
     place[VERTEX], place[CONTEXT], place[HEIGHT] = vertex, context, height
-    place[LENGTH], place[STEPS], place[RUNNING], sums[0] = length, step, running, total
+    place[LENGTH], place[STEPS] = length, step
+    place[RUNNING], sums[TOTAL] = running, total
     return reason
 
 

@@ -60,7 +60,7 @@ from recurl.learn.store_kernel import (
     vertex_records,
     words,
 )
-from recurl.simulation.jit import compiled, inner
+from recurl.simulation.jit import compiled, inlined, inner
 from recurl.simulation.random import next_below, next_float
 
 STEPPED, LEFT = -1, -2
@@ -73,7 +73,8 @@ DIVERGED = -1
 @inner
 def scheduled(numbers: np.ndarray, at: int, step: int, visits: int) -> float:
     """Value of the schedule whose numbers begin there, at a step and a number of visits."""
-    code, first, last, scale = int(numbers[at]), numbers[at + 1], numbers[at + 2], numbers[at + 3]
+    code, first = numbers[at], numbers[at + 1]
+    last, scale = numbers[at + 2], numbers[at + 3]
     if code == CONSTANT:
         return first
     if code == LINEAR:
@@ -166,7 +167,7 @@ def normalise(h: np.ndarray, kind: int) -> float:
         if quantum > 0.0:
             # Adding 0 turns -0 into 0, which has other bits.
             vector[i] = np.rint(vector[i] / quantum) * quantum + 0.0
-    return off if np.isfinite(size) else np.nan
+    return off if size < np.inf else np.nan
 
 
 @inner
@@ -179,7 +180,7 @@ def exit_values(h: np.ndarray, context: int, box: int) -> float:
     return normalise(h, kind)
 
 
-@inner
+@inlined
 def entered_greedily(h: np.ndarray, context: int, box: int, entry: int) -> int:
     """Context that a greedy run enters by a box; -1 for one that was never met."""
     exit_values(h, context, box)
@@ -213,7 +214,7 @@ def _draw_logged(h: np.ndarray, count: int) -> bool:
     return kept > 0
 
 
-@inner
+@inlined
 def learn_from(
     h: np.ndarray,
     context: int,
@@ -243,7 +244,7 @@ def learn_from(
     """
     numbers, q, visits = floats(h, NUMBERS), floats(h, Q), longs(h, VISITS)
     drawn, gamma, entered = logged_steps(h, DRAWN), numbers[GAMMA], context
-    replay = int(numbers[REPLAY])
+    replay = np.int64(numbers[REPLAY])
     for repeat in range(replay + 1):
         if repeat == 1 and not _draw_logged(h, replay):
             break
@@ -259,7 +260,7 @@ def learn_from(
             kind = np.int64(box_records(h, BOXES)[box].kind)
             callee = find(h, kind)
             if repeat == 0 and taken:
-                if np.isnan(off):
+                if off != off:
                     return DIVERGED
                 if callee < 0:
                     callee = create(h, kind, landing)

@@ -25,7 +25,6 @@ import numba
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
 
 from recurl.model.outcomes import PACKED
 from recurl.simulation.jit import inner
@@ -110,8 +109,8 @@ ROW_MULTIPLIER = np.uint64(0x100000001B3)
 
 def _header_entry(builder: Any, context: Any, header: Any, of: Any, number: Any) -> Any:
     """A number of a header, which stays the same while a kernel runs: it is loaded only once."""
-    entries = context.make_array(of)(context, builder, header)
-    entry = builder.load(builder.gep(entries.data, [number]))
+    data = context.data_model_manager[of].get_field_position("data")
+    entry = builder.load(builder.gep(builder.extract_value(header, data), [number]))
     entry.set_metadata("invariant.load", builder.module.add_metadata([]))
     return entry
 
@@ -119,8 +118,9 @@ def _header_entry(builder: Any, context: Any, header: Any, of: Any, number: Any)
 def _array_at(item: Any) -> Any:
     """The compiled function (header, i) -> the i-th array that a header points to.
 
-    For its own `len` it is empty: no index counts from its end, and looking whether one does costs
-    time at every step. `size_of` has the true one.
+    It has an address and nothing else, so that little has to be compiled. For its own `len` it is
+    empty: no index counts from its end, and looking whether one does costs time at every step.
+    `size_of` has the true one.
     """
 
     @intrinsic
@@ -131,11 +131,10 @@ def _array_at(item: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             place = builder.mul(arguments[1], arguments[1].type(2))
             address = _header_entry(builder, context, arguments[0], signature.args[0], place)
-            made = context.make_array(kind)(context, builder)
-            size = context.get_constant(types.intp, context.get_abi_sizeof(made.data.type.pointee))
-            data = builder.inttoptr(address, made.data.type)
-            populate_array(made, data, [size.type(0)], [size], size, None)
-            return made._getvalue()
+            model = context.data_model_manager[kind]
+            made, data = model.get_value_type(), model.get_field_position("data")
+            pointer = builder.inttoptr(address, made.elements[data])
+            return builder.insert_value(made(None), pointer, data)
 
         return signature, generate
 
@@ -278,7 +277,7 @@ def create(h: np.ndarray, kind: int, entry: int) -> int:
     its visits up to a number.
     """
     used, vector, values = longs(h, USED), floats(h, VECTOR), floats(h, VALUES)
-    inherit = int(floats(h, NUMBERS)[INHERIT])
+    inherit = np.int64(floats(h, NUMBERS)[INHERIT])
     relative = nearest(h, kind, entry) if inherit > 0 else np.int64(-1)
     context, begin = used[CONTEXTS], used[EXIT_VALUES]
     ints(h, SLOTS)[context_slot(h, kind)] = context

@@ -56,6 +56,9 @@ def inner(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Paste a function into the kernels that call it, so that it may return arrays."""
+    """Paste a function into the kernels that call it.
+
+    It may return arrays, and is not compiled on its own before it is compiled with its caller.
+    """
     made: Function = numba.njit(inline="always", **OPTIONS)(function)
     return made

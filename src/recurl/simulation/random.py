@@ -20,7 +20,8 @@ _UNIT = 2.0**-53
 @inlined
 def next_word(state: np.ndarray) -> np.uint64:
     """The next 64 random bits."""
-    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
+    s0, s1 = state[0], state[1]
+    s2, s3 = state[2], state[3]
     total = s0 + s3
     result: np.uint64 = ((total << np.uint64(23)) | (total >> np.uint64(41))) + s0
     shifted = s1 << np.uint64(17)
@@ -30,7 +31,8 @@ def next_word(state: np.ndarray) -> np.uint64:
     s0 ^= s3
     s2 ^= shifted
     s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
-    state[0], state[1], state[2], state[3] = s0, s1, s2, s3
+    state[0], state[1] = s0, s1
+    state[2], state[3] = s2, s3
     return result
 
 
@@ -41,9 +43,9 @@ def next_float(state: np.ndarray) -> float:
 
 
 @inlined
-def next_below(state: np.ndarray, count: int) -> int:
+def next_below(state: np.ndarray, count: int) -> np.int64:
     """A random integer in [0, count)."""
-    return int(next_float(state) * count)
+    return np.int64(next_float(state) * count)
 
 
 def _mixed(word: np.ndarray) -> np.ndarray:

@@ -121,29 +121,31 @@ class Iterate:
 
         eq, m = self.equations, self.equations.matrix
         return improve_rows(
-            eq.action_start,
-            m.indptr,
-            m.indices,
+            eq.action_start.view(np.uint32),
+            m.indptr.view(np.uint32),
+            m.indices.view(np.uint32),
             m.data,
             self.gain,
             self.x,
-            self.choice,
+            self.choice.view(np.uint32),
             first,
             last,
         )
 
     def sweep(self, first: int, last: int, times: int) -> Floats:
         """Sweep over rows under the chosen actions; what another sweep would add to them."""
-        x, choice = self.x[first:last], self.choice[first:last]
+        x = self.x[first:last]
         if last - first < linear.LARGE:
             chain = self.chain(first, last)
             x[:] = chain.sweep(x, times)
             return chain.remainder(x)
         from recurl.solving.sweep_kernel import sweep_rows
 
-        m, after = self.equations.matrix, np.empty_like(x)
+        chosen, after = self.choice[first:last], np.empty_like(x)
+        m, gain = chosen_lines(self.equations.matrix, chosen), self.gain[chosen]
+        start, column = m.indptr.view(np.uint32), m.indices.view(np.uint32)
         for out in [*[x] * times, after]:
-            sweep_rows(m.indptr, m.indices, m.data, self.gain, choice, self.x, out)
+            sweep_rows(start, column, m.data, gain, self.x, out)
         after -= x
         return after
 

@@ -55,25 +55,28 @@ def _csr_tocsc() -> Any:
 
 
 def product(matrix: csr_array, x: Floats) -> Floats:
-    """The product of a matrix in compressed rows and a vector."""
-    routine = _csr_matvec()
-    if routine is None:
+    """The product of a matrix in compressed rows and a vector, or a matrix of columns."""
+    routines = _csr_matvec()
+    if routines is None:
         whole: Floats = matrix @ x
         return whole
     lines, columns = matrix.shape
-    found = np.zeros(lines)
-    routine(lines, columns, matrix.indptr, matrix.indices, matrix.data, x, found)
+    parts, found = (matrix.indptr, matrix.indices, matrix.data), np.zeros((lines, *x.shape[1:]))
+    if x.ndim == 1:
+        routines[0](lines, columns, *parts, x, found)
+    else:
+        routines[1](lines, columns, x.shape[1], *parts, x.ravel(), found.ravel())
     return found
 
 
 @cache
 def _csr_matvec() -> Any:
-    """The routine of scipy that multiplies; None if it is not where it was."""
+    """The routines of scipy that multiply; None if they are not where they were."""
     try:
-        from scipy.sparse._sparsetools import csr_matvec
+        from scipy.sparse._sparsetools import csr_matvec, csr_matvecs
     except ImportError:
         return None
-    return csr_matvec
+    return csr_matvec, csr_matvecs
 
 
 def rows_of_entries(row: Ints, column: Ints, value: Floats, size: int) -> csr_array:

@@ -95,9 +95,9 @@ class Chain(NamedTuple):
         from recurl.solving.sweep_kernel import sweep_rows
 
         x, m = x.copy(), self.matrix
-        every = np.arange(len(x), dtype=np.int32)
+        start, column = m.indptr.view(np.uint32), m.indices.view(np.uint32)
         for _ in range(times):
-            sweep_rows(m.indptr, m.indices, m.data, self.constant, every, x, x)
+            sweep_rows(start, column, m.data, self.constant, x, x)
         return x
 
 

@@ -185,6 +185,13 @@ class Contexts:
         known: Index = ~(open_slots & self.several)
         return known
 
+    @cached_property
+    def fixed_reach(self) -> Floats:
+        """1 where an exit reaches itself, and in components with one exit."""
+        reach = self.only_exits()
+        reach[~self.several, 0] = 1.0
+        return reach
+
     def exit_values(self, values: Floats) -> Floats:
         """Values of the return ports of each call, padded with 0: ``[calls, K]``."""
         vectors: Floats = np.where(self.call_inside, values[self.call_returns], 0.0)

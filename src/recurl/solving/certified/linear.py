@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from recurl.model.tables import Floats
-from recurl.solving.digraphs import unchecked
+from recurl.solving.digraphs import product, unchecked
 from recurl.solving.linear import chosen_lines, factorise, solve_dense
 
 if TYPE_CHECKING:
@@ -141,8 +141,7 @@ def fixed_point(
 
 def _sizes(contexts: Contexts, residual: Floats, target: Floats) -> tuple[float, list[Floats]]:
     """The greatest residual beyond rounding, and that of each context."""
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(residual) - _NOISE * np.abs(target)
+    apart = np.abs(residual) - _NOISE * np.abs(target)
     if apart.ndim > 1:
         apart = apart.max(axis=1)
     moved = [contexts.view(apart, c).max(axis=0) for c in range(len(contexts.points))]
@@ -204,9 +203,11 @@ class Inverses:
 
     def correction(self, residual: Floats, outside: Any) -> Floats:
         """D with (I - J) d = residual, if d at entries adds ``outside`` d at calls."""
-        entries = solve_from_identity(self.visits() @ outside, self.at_entries(residual))
+        visits, first = self.visits(), self.at_entries(residual)
+        small = first.size <= _SMALL
+        through = product(visits, outside.toarray()) if small else visits @ outside
         right = residual.copy()
-        right[self.contexts.call_slots] += outside @ entries
+        right[self.contexts.call_slots] += product(outside, solve_from_identity(through, first))
         return self.solve(right)
 
     def at_entries(self, right: Floats) -> Floats:
@@ -420,7 +421,8 @@ def solve_from_identity(matrix: Any, right: Floats, rtol: float = 1e-5) -> Float
     """D with d - matrix d = right, nearly; ``right`` itself where none is found."""
     flat = right.ravel()
     if flat.size <= _SMALL:
-        found = solve_dense(np.eye(flat.size) - matrix.toarray(), flat)
+        whole = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+        found = solve_dense(np.eye(flat.size) - whole, flat)
     else:
         found = _solve_nearly(matrix, flat, rtol)
     if found is None or not np.isfinite(found).all():

@@ -19,7 +19,7 @@ from recurl.model.tables import Floats, Mask
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.linear import Inverses, fixed_point, solve_from_identity
 from recurl.solving.certified.lost import giving_up
-from recurl.solving.digraphs import unchecked
+from recurl.solving.digraphs import product, unchecked
 from recurl.solving.infinite import visited
 from recurl.solving.linear import chosen_lines
 from recurl.solving.rows import part_of
@@ -166,9 +166,8 @@ def lower_bound(
 def _solve_reach(lower: Lower, slack: float, inverses: Inverses) -> None:
     """P of the policy: the least solution of the equations, less the slack."""
     ctx = lower.contexts
-    start = _fixed_reach(ctx)
-    if inverses.known:
-        start = _within_one(inverses.solve(ctx.only_exits()))
+    begins = inverses.solve(ctx.only_exits()) if inverses.known else ctx.fixed_reach
+    start = _within_one(begins)
 
     def apply(reach: Floats) -> _Reach:
         reach[:] = _within_one(reach)
@@ -177,13 +176,6 @@ def _solve_reach(lower: Lower, slack: float, inverses: Inverses) -> None:
     rest = fixed_point(ctx, apply, start, 0.5 * slack, inverses, trusted=1e-3)
     # Exits that are never reached get what rounding leaves there: far less than the slack.
     lower.reach = np.where(rest.values < 1e-3 * slack, 0.0, rest.values)
-
-
-def _fixed_reach(contexts: Contexts) -> Floats:
-    """1 where an exit reaches itself, and in components with one exit."""
-    reach = contexts.only_exits()
-    reach[~contexts.several, 0] = 1.0
-    return reach
 
 
 def _within_one(reach: Floats) -> Floats:
@@ -201,7 +193,7 @@ class _Reach:
         self.share = reach[lower.called]
         self.target = np.maximum(composed_reach(lower, reach) - slack, 0.0)
         known = lower.contexts.known_reach
-        self.target[known] = _fixed_reach(lower.contexts)[known]
+        self.target[known] = lower.contexts.fixed_reach[known]
 
     def update(self, inverses: Inverses, which: list[np.ndarray]) -> None:
         for c, own in enumerate(which):
@@ -247,8 +239,7 @@ class ThroughCalls(NamedTuple):
         return moved
 
     def __matmul__(self, entries: Floats) -> Floats:
-        found: Floats = (self.visits @ self.through(entries)).ravel()
-        return found
+        return product(self.visits, self.through(entries)).ravel()
 
     def toarray(self) -> Floats:
         """The whole matrix."""
@@ -263,7 +254,7 @@ def composed_reach(lower: Lower, reach: Floats) -> Floats:
     """Exit probabilities of the policy's own choices from each slot, exits left as they are."""
     ctx = lower.contexts
     out = reach.copy()
-    out[ctx.state_slots] = lower.moves @ reach
+    out[ctx.state_slots] = product(lower.moves, reach)
     after = reach[ctx.call_returns]
     share = np.where(ctx.call_inside, reach[lower.called], 0.0)
     out[ctx.call_slots] = np.einsum("cj,cjk->ck", share, after)
@@ -334,7 +325,7 @@ def composed_rewards(lower: Lower, rewards: Floats) -> Floats:
     """Rewards of the policy's own choices: at calls R_c + p_c.R_ret + (1 - sum p_c) min R_ret."""
     ctx = lower.contexts
     out = rewards.copy()
-    out[ctx.state_slots] = lower.moves @ rewards + lower.gains
+    out[ctx.state_slots] = product(lower.moves, rewards) + lower.gains
     share = np.where(ctx.call_inside, lower.reach[lower.called], 0.0)
     after = rewards[ctx.call_returns]
     least = np.where(ctx.call_inside, after, np.inf).min(axis=1, initial=np.inf)
