@@ -19,6 +19,7 @@ from recurl.solving.linear import (
     inner_part,
     solve_directly,
     solve_nonnegative,
+    unsigned,
 )
 from recurl.solving.one_exit_system import System as OneExit
 from recurl.solving.question import Question
@@ -65,6 +66,14 @@ def test_every_way_to_solve_a_large_system(
 def test_a_singular_system_has_no_solution(size: int) -> None:
     ring = np.roll(np.eye(size), 1, axis=0)
     assert solved(ring, np.ones(size)) is None
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_indices_of_any_width_stay_what_they_are(dtype: type) -> None:
+    index = np.array([0, 3, 2**31 - 1], dtype)
+    assert unsigned(index).dtype == np.uint32
+    assert unsigned(index).tolist() == index.tolist()
+    assert np.shares_memory(unsigned(index), index) == (dtype is np.int32)
 
 
 def test_small_blocks_are_taken_together_and_large_ones_alone() -> None:

@@ -26,6 +26,7 @@ from recurl.solving.linear import (
     fills_little,
     inner_part,
     solve_directly,
+    unsigned,
 )
 
 if TYPE_CHECKING:
@@ -121,13 +122,13 @@ class Iterate:
 
         eq, m = self.equations, self.equations.matrix
         return improve_rows(
-            eq.action_start.view(np.uint32),
-            m.indptr.view(np.uint32),
-            m.indices.view(np.uint32),
+            unsigned(eq.action_start),
+            unsigned(m.indptr),
+            unsigned(m.indices),
             m.data,
             self.gain,
             self.x,
-            self.choice.view(np.uint32),
+            self.choice.view(np.uint32),  # written to
             first,
             last,
         )
@@ -143,7 +144,7 @@ class Iterate:
 
         chosen, after = self.choice[first:last], np.empty_like(x)
         m, gain = chosen_lines(self.equations.matrix, chosen), self.gain[chosen]
-        start, column = m.indptr.view(np.uint32), m.indices.view(np.uint32)
+        start, column = unsigned(m.indptr), unsigned(m.indices)
         for out in [*[x] * times, after]:
             sweep_rows(start, column, m.data, gain, self.x, out)
         after -= x

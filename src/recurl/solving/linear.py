@@ -95,10 +95,17 @@ class Chain(NamedTuple):
         from recurl.solving.sweep_kernel import sweep_rows
 
         x, m = x.copy(), self.matrix
-        start, column = m.indptr.view(np.uint32), m.indices.view(np.uint32)
+        start, column = unsigned(m.indptr), unsigned(m.indices)
         for _ in range(times):
             sweep_rows(start, column, m.data, self.constant, x, x)
         return x
+
+
+def unsigned(index: Indices) -> npt.NDArray[np.uint32]:
+    """Indices of a large matrix as the compiled sweeps take them; not copied where they fit."""
+    if index.dtype == np.int32:
+        return index.view(np.uint32)
+    return index.astype(np.uint32)
 
 
 def chosen_lines(matrix: csr_array, chosen: Ints) -> csr_array:

@@ -141,7 +141,8 @@ def fixed_point(
 
 def _sizes(contexts: Contexts, residual: Floats, target: Floats) -> tuple[float, list[Floats]]:
     """The greatest residual beyond rounding, and that of each context."""
-    apart = np.abs(residual) - _NOISE * np.abs(target)
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(residual) - _NOISE * np.abs(target)
     if apart.ndim > 1:
         apart = apart.max(axis=1)
     moved = [contexts.view(apart, c).max(axis=0) for c in range(len(contexts.points))]
