@@ -50,6 +50,21 @@ def test_pairs_keep_some_hope_while_acting():
     assert made.hope[0] == pytest.approx(1.0, abs=0.1)
 
 
+def seldom_tried(visits):
+    """A state with an action that paid and one that did not in its only two tries."""
+    counts = OutcomeCounts(spaces.Discrete(1), spaces.Discrete(2))
+    counts.begin(counts.visit(0, None))
+    counts.add(0, END, 0, -1, 1.0, visits)
+    counts.add(1, END, 0, -1, 0.0, 2)
+    return counts
+
+
+def test_hope_grows_while_an_action_is_not_tried():
+    draws = [estimate(seldom_tried(n), 1.0, np.random.default_rng(0)).hope for n in (10, 10_000)]
+    assert draws[0] == pytest.approx([1.0, 1.0], rel=0.01)
+    assert draws[1] == pytest.approx([1.0, np.log(10_002 / 40)], rel=0.01)
+
+
 def test_different_rewards_are_different_outcomes():
     counts = OutcomeCounts(spaces.Discrete(3), spaces.Discrete(1))
     counts.begin(counts.visit(0, None))

@@ -40,6 +40,14 @@ def test_an_unlucky_beginning_is_overcome(setting, steps):
     assert recurl.evaluate(made.policy()).value == pytest.approx(found.known.optimum[0])
 
 
+@pytest.mark.parametrize("seed", [3, 4])
+def test_an_action_that_was_unlucky_twice_is_tried_again(seed):
+    # Breeding left nothing in both of its first tries.
+    model = recurl.zoo.harvest(0.6, litter=0.6)
+    found = ModelBasedRecursiveLearning(model, episode_limit=1_000, seed=seed).learn(20_000)
+    assert recurl.evaluate(found.policy()).value == pytest.approx(15 / 14)
+
+
 def test_noise_that_pairs_share_is_learned_from_all_of_them():
     value = recurl.evaluate(learner(recurl.zoo.office(), 20_000, seed=102).policy()).value
     assert value >= 0.99 * 5.2317

@@ -13,6 +13,9 @@ from recurl.model.tables import Floats
 
 Index = np.ndarray
 
+SELDOM = 20.0
+"""Visits of a state per try of an action, by which actions count as seldom tried."""
+
 
 @dataclass(slots=True)
 class Estimate:
@@ -111,7 +114,8 @@ class _Estimator:
         """Weights of the unknown, in samples."""
         if self.random is None:
             return [0.0] * self.pairs
-        share = np.maximum(self.unseen - self.more, self.prior / (self.rows.total + self.prior))
+        prior = self.prior * self._doubt
+        share = np.maximum(self.unseen - self.more, prior / (self.rows.total + prior))
         hope = np.full(self.pairs, self.prior)
         hope[self.rows.pair] = share / np.maximum(1 - share, 1e-3) * samples
         return hope.tolist()
@@ -120,10 +124,24 @@ class _Estimator:
         """Rows without a shape: as counted, or drawn from what the counts leave possible."""
         r, part = self.rows, self.rows.count
         if self.random is not None:
-            part = self.random.standard_gamma(part)
+            part = self.random.standard_gamma(part / self._doubt[r.row])
         total = np.maximum(np.bincount(r.row, part, len(r.total)), 1e-300)
         own = self.share[:, : 1 + len(self.shapes.loose)].sum(axis=1)
         self.chance += (own / total)[r.row] * part
+
+    @cached_property
+    def _doubt(self) -> Floats:
+        """By row, how much less its counts are worth because it is seldom tried.
+
+        An action that was unlucky in its first tries would never be tried again if doubt did not
+        grow while its state is visited: it is log(v / (20 n)) after v visits and n tries, and at
+        least 1.
+        """
+        state, tried = np.array(self.counts.pair_state), np.array(self.counts.tried, np.float64)
+        visits, pair = np.bincount(state, tried), self.rows.pair
+        seldom = visits[state[pair]] / (SELDOM * np.maximum(tried[pair], 1.0))
+        doubt: Floats = np.log(np.maximum(seldom, np.e))
+        return doubt
 
     def _add_shape(self, shape: Shape, k: int) -> None:
         r, own, m = self.rows, self.share[:, k], len(shape.group)
