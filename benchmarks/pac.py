@@ -76,8 +76,8 @@ def compare(name: str, model: recurl.RMDP, epsilon: float, options: dict[str, An
 
 def repeat(name: str, model: recurl.RMDP, epsilon: float, options: dict[str, Any]) -> None:
     """How often the claim held after every round of a run."""
-    discount = options.get("discount")
-    asked = model if discount is None else recurl.discount_steps(model, discount)
+    gamma = options.get("gamma")
+    asked = model if gamma is None else recurl.discount_steps(model, gamma)
     truth = recurl.solve(asked, epsilon=1e-7)
     held, samples = 0, []
     for seed in range(REPETITIONS):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import importlib.util
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -28,9 +30,12 @@ def test_a_peer_that_is_not_installed_names_the_command(
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", PEERS)
-def test_a_peer_is_trained_and_evaluated(name: str) -> None:
+def test_a_peer_is_trained_and_evaluated(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not installed(name):
         pytest.skip(f"needs {PEERS[name][0]}: make install-bench")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     setting = find_setting("words-small")
     one, seen = PeerTrainee(name, setting, setting.model(), seed=0), []
     one.train([0, 100, 300], seen.append, lambda: False)
@@ -40,6 +45,7 @@ def test_a_peer_is_trained_and_evaluated(name: str) -> None:
     assert worth.value is not None
     assert bool(worth.note) == one.recurrent
     assert (one.policy() is None) == one.recurrent
+    assert not list(tmp_path.glob("SB3*"))  # logs
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -65,9 +65,16 @@ class PeerTrainee(Trainee):
         self.setting, self.model, self.seed = setting, model, seed
         self.env = setting.env(model)
         self.recurrent = "recurrent" in name
-        self.peer = peer_class(name)(
-            PEERS[name][2], FlatView(self.env), gamma=1.0, seed=seed, device="cpu"
-        )
+        kind = peer_class(name)
+        import torch
+        from stable_baselines3.common.logger import Logger
+
+        # Two threads take twice the processor time of one for networks of this size, and runs are
+        # made side by side.
+        torch.set_num_threads(1)
+        self.peer = kind(PEERS[name][2], FlatView(self.env), gamma=1.0, seed=seed, device="cpu")
+        # Its own logger would leave a folder behind for every run.
+        self.peer.set_logger(Logger(None, []))
 
     @property
     def steps(self) -> int:  # type: ignore[override]
