@@ -5,8 +5,9 @@
 
 The first uses one core and counts processor time: all take turns, and ratios are of the best turns.
 With the paper's settings the compiled loop, the Gymnasium loop, the DQN of stable-baselines3 and a
-plain loop in the manner of CleanRL make one update per step; `swift` and `parallel` are presets in
-the compiled loop. The two that need PyTorch take part if it is installed (`make install-bench`).
+plain loop in the manner of CleanRL make one update per step; `swift`, `parallel` and `gather` are
+presets in the compiled loop. The two that need PyTorch take part if it is installed (`make
+install-bench`).
 The second learns with ten seeds, one after another and then with a thread per core.
 """
 
@@ -130,7 +131,7 @@ def speed(size: int) -> None:
         paper: ours(model, paper, PAPER),
         "Gymnasium loop, paper": ours(palindrome_env(size), "Gymnasium loop", PAPER),
     }
-    for preset in ("swift", "parallel"):
+    for preset in ("swift", "parallel", "gather"):
         name = f"compiled loop, {preset}"
         runs[name] = ours(model, name, {"preset": preset, "evaluate_every": 0})
     if find_spec("stable_baselines3"):
