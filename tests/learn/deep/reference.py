@@ -37,7 +37,8 @@ class Reference:
     """The learner; `run` is the compiled loop's first state, for its key, weights and start."""
 
     def __init__(self, model: RMDP, settings: DeepSettings, rows: np.ndarray, run: Any) -> None:
-        self.t, self.s, self.rows = model.tables, settings, rows.astype(np.float64)
+        self.t, self.s = model.tables, settings
+        self.rows = np.eye(len(rows)) if rows.ndim == 1 else rows.astype(np.float64)
         self.agent, self.step = run.agent, 0
         self.online: Layers = [
             [np.array(x, np.float64) for x in layer] for layer in run.agent.learned.online.layers

@@ -19,6 +19,7 @@ from recurl.learn.deep.simulator import (
     ModelArrays,
     action_mask,
     begin,
+    features_of,
     follow,
     is_over,
     model_arrays,
@@ -36,6 +37,12 @@ MODELS = [recurl.zoo.cloud(), recurl.zoo.spelunking(), recurl.zoo.gambler()]
 
 def world(model: recurl.RMDP) -> ModelArrays:
     return model_arrays(model.tables, vertex_rows(model, "features"))
+
+
+def test_features_are_rows_or_made_one_hot() -> None:
+    cloud, cave = recurl.zoo.cloud(), recurl.zoo.spelunking()
+    assert (features_of(world(cloud), jnp.arange(24)) == np.eye(24)).all()
+    assert (features_of(world(cave), jnp.arange(4)) == cave.features[:4]).all()
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)

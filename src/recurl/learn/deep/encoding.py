@@ -19,8 +19,11 @@ Singles = npt.NDArray[np.float32]
 """Arrays of single precision, as networks take them."""
 
 
-def vertex_rows(model: RMDP, observation: str) -> Singles:
-    """A row of numbers for every vertex.
+def vertex_rows(model: RMDP, observation: str) -> np.ndarray:
+    """A row of numbers for every vertex; for one-hot rows, only the place of the one.
+
+    A matrix of one-hot rows would have as many columns as rows: they are made from their places
+    when a network needs them.
 
     Args:
         model: The model.
@@ -33,9 +36,11 @@ def vertex_rows(model: RMDP, observation: str) -> Singles:
         >>> model = recurl.zoo.palindrome()
         >>> vertex_rows(model, "features").shape, vertex_rows(model, "categories").shape
         ((621, 7), (621, 15))
+        >>> vertex_rows(model, "onehot").shape
+        (621,)
     """
     if observation == "onehot" or model.features is None:
-        return np.eye(model.tables.n_vertices, dtype=np.float32)
+        return np.arange(model.tables.n_vertices, dtype=np.int32)
     if observation == "features":
         return model.features.astype(np.float32)
     columns = [_categories(column, model.tables.states) for column in model.features.T]

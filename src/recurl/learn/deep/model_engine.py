@@ -43,6 +43,7 @@ from recurl.learn.deep.simulator import (
     Tested,
     begin,
     codes_of_ports,
+    features_of,
     follow,
     greedy_episodes,
     is_over,
@@ -102,7 +103,7 @@ class DeepModelEngine(DeepEngine):
         rows = vertex_rows(model, settings.observation)
         self.sizes = sizes = model_sizes(model.tables, flat)
         known = () if flat else exit_rows(model, settings.observation)
-        shape = NetworkShape((rows.shape[1],), sizes.exits, sizes.actions, known)
+        shape = NetworkShape((rows.shape[-1],), sizes.exits, sizes.actions, known)
         refreshes = bool(settings.keeps_ports and sizes.exits)
         # Vertices and boxes are stored: all else is known of them.
         exit = int(settings.keeps_exits and sizes.exits > 0)
@@ -209,8 +210,8 @@ class DeepModelEngine(DeepEngine):
 
     def q_values(self, vertices: np.ndarray, values: Singles) -> Singles:
         """Q-values of vertices in given exit values, by the weights of the policy."""
-        features = self.model_arrays.features
-        return np.asarray(_q_values(self.program, features, self.agent.learned, vertices, values))
+        learned = self.agent.learned
+        return np.asarray(_q_values(self.program, self.model_arrays, learned, vertices, values))
 
     def legal(self, observation: Any, mask: np.ndarray | None) -> list[int]:
         """Actions that a vertex has."""
@@ -472,11 +473,11 @@ def _entered(
 @partial(jax.jit, static_argnums=0)
 def _q_values(
     program: LoopProgram,
-    features: jax.Array,
+    arrays: ModelArrays,
     learned: LearnedNetworks,
     vertices: jax.Array,
     values: jax.Array,
 ) -> jax.Array:
     plan, shape, _ = program
     same = jnp.broadcast_to(values, (len(vertices), shape.exits))
-    return predict(plan, shape, learned, learned.policy, features[vertices], same)
+    return predict(plan, shape, learned, learned.policy, features_of(arrays, vertices), same)

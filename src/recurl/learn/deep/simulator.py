@@ -16,7 +16,6 @@ from recurl.model.outcomes import outcomes_of_model
 from recurl.model.tables import CALLS, EXITS
 
 if TYPE_CHECKING:
-    from recurl.learn.deep.encoding import Singles
     from recurl.learn.deep.settings import DeepSettings
     from recurl.model.tables import Tables
 
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 class ModelArrays(NamedTuple):
     """A model as arrays of the device; see `Outcomes` and `Tables`.
 
-    ``kinds`` has one box for each way that return ports look, and ``alike`` the way of each box.
+    ``features`` are rows, or places of one-hot rows: read them with `features_of`. ``kinds`` has
+    one box for each way that return ports look, and ``alike`` the way of each box.
     """
 
     features: jax.Array
@@ -82,7 +82,7 @@ _MOST_COMPARED = 1_000
 """Most boxes whose return ports are compared."""
 
 
-def model_arrays(t: Tables, features: Singles) -> ModelArrays:
+def model_arrays(t: Tables, features: np.ndarray) -> ModelArrays:
     """The tables of a model on the device."""
     outcomes = outcomes_of_model(t)
     # A model without boxes still needs something to look up.
@@ -108,7 +108,7 @@ def model_arrays(t: Tables, features: Singles) -> ModelArrays:
     )
 
 
-def _alike(t: Tables, features: Singles) -> tuple[np.ndarray, np.ndarray]:
+def _alike(t: Tables, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The way that the return ports of each box look, and a box for each way.
 
     Many boxes are not compared: each is a way of its own.
@@ -121,6 +121,14 @@ def _alike(t: Tables, features: Singles) -> tuple[np.ndarray, np.ndarray]:
     seen = rows.reshape(ports.shape)
     _, kinds, alike = np.unique(seen, axis=0, return_index=True, return_inverse=True)
     return alike.reshape(-1), kinds
+
+
+def features_of(arrays: ModelArrays, vertex: jax.Array) -> jax.Array:
+    """The rows that show vertices to a network."""
+    rows = arrays.features[vertex]
+    if arrays.features.ndim == 1:
+        return jax.nn.one_hot(rows, len(arrays.features))
+    return rows
 
 
 def model_sizes(t: Tables, flat: bool) -> ModelSizes:
@@ -138,7 +146,7 @@ class ModelView:
 
     def observations(self, shown: jax.Array) -> jax.Array:
         """Features of vertices."""
-        return self._arrays.features[shown[..., 0]]
+        return features_of(self._arrays, shown[..., 0])
 
     def mask(self, shown: jax.Array, mask: jax.Array) -> jax.Array:
         """Actions that vertices have."""
@@ -160,7 +168,7 @@ class ModelView:
         if self._codes is not None:
             kind = self._arrays.alike[shown[..., 0]]
             return Codes(jax.tree.map(lambda x: x[kind], self._codes.tree)), mask
-        return self._arrays.features[ports], mask
+        return features_of(self._arrays, ports), mask
 
 
 def action_mask(sizes: ModelSizes, arrays: ModelArrays, vertex: jax.Array) -> jax.Array:
@@ -219,7 +227,7 @@ def codes_of_ports(
 ) -> Codes:
     """Codes of the return ports of boxes, a row for each way that they look."""
     ports, _ = return_ports(sizes, arrays, arrays.kinds)
-    codes = parts.encode(plan, params, arrays.features[ports.reshape(-1)], None)
+    codes = parts.encode(plan, params, features_of(arrays, ports.reshape(-1)), None)
     return Codes(jax.tree.map(lambda x: x.reshape(*ports.shape, *x.shape[1:]), codes))
 
 
@@ -324,7 +332,7 @@ def _greedy_step(
     plan, shape, _ = program
     draws = jax.random.uniform(jax.random.fold_in(key, t.step + 1), t.returns.shape)
     vertex, values = t.place.vertex, t.place.values
-    q = predict(plan, shape, learned, learned.policy, arrays.features[vertex], values)
+    q = predict(plan, shape, learned, learned.policy, features_of(arrays, vertex), values)
     action = greedy(q, action_mask(sizes, arrays, vertex)).astype(jnp.int32)
     out = jax.vmap(partial(outcome, sizes, arrays))(vertex, action, draws)
     after = values
