@@ -321,7 +321,7 @@ class _Form:
         self._require(not wrong, f"{place}: no action {', '.join(map(str, wrong[:1]))}")
 
     def _check_contexts(self, values: Values) -> None:
-        """Each context but the first is called by an earlier one, from a box of its own."""
+        """Each context but the first is called by an earlier one, from a separate box."""
         t, seen = self.tables, set()
         self._require(values.contexts[0] == (t.start_component, -1, -1), "the first context")
         for i, (component, parent, box) in enumerate(values.contexts[1:], 1):
@@ -376,8 +376,7 @@ class _Form:
 
     def _block(self, place: str, component: int) -> range:
         self._require(0 <= component < self.tables.n_components, f"{place}: unknown component")
-        start = self.tables.component_start
-        return range(int(start[component]), int(start[component + 1]))
+        return self.tables.vertices_of(component)
 
     def _check_reference(
         self, number: int, among: Sequence[Point] | Sequence[Piece], component: int, place: str

@@ -169,8 +169,7 @@ class Names:
     def _vertices_of(self, component: int) -> dict[str, int]:
         known = self._vertex_ids
         if component not in known:
-            start = self._tables.component_start
-            block = range(start[component], start[component + 1])
+            block = self._tables.vertices_of(component)
             known[component] = {self.local(vertex): vertex for vertex in block}
         return known[component]
 

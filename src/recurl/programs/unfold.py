@@ -2,8 +2,8 @@
 
 - A function is a component; its calls with different arguments are entries, the different values
   that it returns are exits. Every box has a port for each of them; where that would make far more
-  ports than states, every call with other arguments is a component of its own instead.
-- A call is a box of its own for every state in which it is made.
+  ports than states, every call with other arguments is a separate component instead.
+- A call is a separate box for every state in which it is made.
 - States with a choice are vertices. Draws and rewards belong to the step that leads to them, unless
   several lead there. So a program without draws between its choices has one vertex per choice.
 - Entries and return ports that stand at a choice offer it themselves.
@@ -31,7 +31,7 @@ GO = "go"
 """The only action where there is no choice."""
 
 MANY_PORTS = 20_000
-"""Ports, beyond four per state, from which on calls are components of their own."""
+"""Ports, beyond four per state, from which on calls are separate components."""
 
 _LONGEST = 60
 _ZERO, _ONE = Fraction(0), Fraction(1)
@@ -69,8 +69,7 @@ class Unfolded:
         """State of each vertex that has actions; none behind exits that cannot be taken."""
         found = {}
         for component, places in enumerate(self.state_of):
-            first, last = self.model.tables.component_start[component : component + 2]
-            for vertex in range(first, last):
+            for vertex in self.model.tables.vertices_of(component):
                 state = places.get(self.model.local_name(vertex))
                 if state is not None:
                     found[vertex] = state
@@ -274,7 +273,7 @@ _text = lru_cache(maxsize=100_000)(shortest_text)
 
 
 def _with_common_reward(edges: list[EdgeSpec]) -> ActionSpec:
-    """An action whose edges carry rewards of their own only if these differ."""
+    """An action whose edges carry rewards only if these differ."""
     rewards = {edge.reward for edge in edges}
     if len(rewards) > 1:
         return ActionSpec(0, edges)

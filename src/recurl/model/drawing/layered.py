@@ -1,7 +1,7 @@
 """Layered layout of a directed graph, from left to right, in the manner of Sugiyama.
 
 Every node gets a *rank* by longest path, edges against the direction of ranks set aside. An edge
-that passes ranks runs in *lanes*: places of their own there, so that no edge runs through a node.
+that passes ranks runs in *lanes*: separate places there, so that no edge runs through a node.
 The order within a rank follows the barycentres of neighbours; heights are the least-squares ones
 that keep that order and the distances.
 """
@@ -110,7 +110,7 @@ def _forward(count: int, edges: Sequence[Edge]) -> list[bool]:
 
 
 def _ranks(count: int, edges: Sequence[Edge], forward: Sequence[bool], last: set[int]) -> list[int]:
-    """Rank of each node: the longest path to it; a label takes a rank of its own."""
+    """Rank of each node: the longest path to it; a label takes a separate rank."""
     leaving: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     entering = [0] * count
     for edge, ahead in zip(edges, forward, strict=True):

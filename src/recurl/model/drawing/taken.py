@@ -50,9 +50,8 @@ def actions_taken(model: RMDP, policy: PolicyLike) -> dict[int, str]:
     chosen: dict[int, set[int]] = {}
     for slot in policy.reached.slots:
         vertex, action = int(policy.slot_vertex[slot]), int(policy.actions[slot])
-        begin, end = model.tables.action_start[vertex : vertex + 2].tolist()
-        taken = range(begin, end) if action < 0 else [begin + action]
-        chosen.setdefault(vertex, set()).update(taken)
+        own = model.tables.actions_of(vertex)
+        chosen.setdefault(vertex, set()).update(own if action < 0 else [own[action]])
     return {
         action: "always" if len(actions) == 1 else "sometimes"
         for _, actions in sorted(chosen.items())
