@@ -99,7 +99,7 @@ def _csr_problems(name: str, start: Longs, rows: int) -> Iterator[Problem]:
 
 
 def start_component_of(given: object, layout: Layout) -> tuple[int, list[Problem]]:
-    """The number of the start component, or why it is none."""
+    """The number of the start component, or why there is none."""
     try:
         component = operator.index(given)  # type: ignore[arg-type]
     except TypeError:
