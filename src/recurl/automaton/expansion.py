@@ -10,6 +10,7 @@ import numpy as np
 from recurl.automaton.mdp import Ints, LabelledMDP
 from recurl.automaton.moves import ENDS, OVER, Effect, Moves
 from recurl.errors import ModelError, Problem
+from recurl.model.tables import runs
 
 
 class ProductSteps(NamedTuple):
@@ -107,8 +108,7 @@ class Expansion:
         first = m.transition_start[m.action_start[s]]
         count = m.transition_start[m.action_start[s + 1]] - first
         source = np.repeat(here, count)
-        begins = np.cumsum(count) - count
-        t = np.repeat(first - begins, count) + np.arange(int(count.sum()))
+        t = runs(first, count)
         actions = m.action_start[1:] - m.action_start[:-1]
         own = np.searchsorted(m.transition_start, t, side="right") - 1
         action = own - m.action_start[state[source]] + c * actions[state[source]]

@@ -12,7 +12,7 @@ import numpy as np
 from recurl.automaton.expansion import Expansion, ProductSteps
 from recurl.automaton.mdp import Ints
 from recurl.automaton.moves import CALLS, ENDS, LEAVES, STAYS
-from recurl.automaton.saturation import Box, Saturation
+from recurl.automaton.saturation import Box, Saturation, spread_lanes
 from recurl.model.names import Names
 from recurl.model.numbers import ExactNumbers, shortest_text
 from recurl.model.rmdp import RMDP
@@ -113,13 +113,7 @@ def _all_lanes(components: list[int], reached: Saturation) -> list[list[int]]:
     for k in components:
         if not lanes[k] and not reached.exits[k]:
             lanes[k].add(NEVER)
-    changed = True
-    while changed:
-        changed = False
-        for box in reached.boxes:
-            missing = lanes[box.callee] - lanes[box.owner]
-            lanes[box.owner] |= missing
-            changed |= bool(missing)
+    spread_lanes(lanes, reached.boxes)
     return [sorted(lanes[k], key=lambda lane: (lane < 0, lane)) for k in components]
 
 

@@ -8,6 +8,7 @@ caller adds a state for every exit that is known. What is left out cannot happen
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -74,7 +75,7 @@ class Saturation:
             state, rest = np.divmod(rest, self._width)
             control, string = np.divmod(rest, self.strings)
             self._follow(self.expansion.steps(state, control, string), component)
-        self._spread_lanes()
+        spread_lanes(self.lanes, self.boxes)
 
     @property
     def _width(self) -> int:
@@ -121,15 +122,16 @@ class Saturation:
         for box in self._callers[component]:
             self._add(box.owner, list(new), box.left)
 
-    def _spread_lanes(self) -> None:
-        """The end of a run inside a call is one of the caller, too."""
-        changed = True
-        while changed:
-            changed = False
-            for box in sorted(self.boxes):
-                missing = self.lanes[box.callee] - self.lanes[box.owner]
-                self.lanes[box.owner] |= missing
-                changed |= bool(missing)
+
+def spread_lanes(lanes: dict[int, set[int]], boxes: Iterable[Box]) -> None:
+    """Give every caller the lanes of what it calls: the end of a run inside a call is its, too."""
+    ordered, changed = sorted(boxes), True
+    while changed:
+        changed = False
+        for box in ordered:
+            missing = lanes[box.callee] - lanes[box.owner]
+            lanes[box.owner] |= missing
+            changed |= bool(missing)
 
 
 def _groups(mask: np.ndarray, *columns: Ints) -> list[tuple[int, int, list[int]]]:
