@@ -79,7 +79,7 @@ class Code:
         Args:
             position: Where to begin.
             values: The locals that matter there.
-            most: StepCounter without an event after which to give up: turns of loops, and blocks.
+            most: Steps without an event after which to give up: turns of loops, and blocks.
 
         Raises:
             ModelError: The function raised an exception, which a model cannot.
@@ -125,7 +125,7 @@ class Code:
         if not _is_value(value):
             message = f"{name} is a {kind.__name__}, which has no value that could be compared"
             fix = "use numbers, texts, tuples, frozensets, enums or frozen dataclasses"
-            raise self.problem(position, message, fix)
+            raise self.problem(None if position == RETURNED else self.line(position), message, fix)
         if kind is not tuple and kind is not frozenset:
             self._accepted.add(kind)
 
@@ -167,9 +167,8 @@ class Code:
             found[position] = f"{self.source.name}, line {block.line}: {text}"
         return found
 
-    def problem(self, position: int, message: str, fix: str = "") -> ModelError:
-        """An error at a position."""
-        line = None if position == RETURNED else self.line(position)
+    def problem(self, line: int | None, message: str, fix: str = "") -> ModelError:
+        """An error on a line."""
         found = Problem(self.source.name, message, fix, line=line)
         return ModelError([found], headline=f"program {self.source.name} ({self.source.file}): ")
 
@@ -182,8 +181,7 @@ class Code:
             trace = trace.tb_next
         there = self.locals_text(position, values)
         message = f"{type(error).__name__}: {error}" + (f", with {there}" if there else "")
-        found = Problem(self.source.name, message, "a model has no exceptions", line=line)
-        return ModelError([found], headline=f"program {self.source.name} ({self.source.file}): ")
+        return self.problem(line, message, "a model has no exceptions")
 
 
 def described(names: Sequence[str], values: Values) -> str:

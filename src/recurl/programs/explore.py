@@ -82,11 +82,6 @@ class Exploration:
         for place in self.search.places():
             self._follow(place)
 
-    def locals_of(self, state: State) -> dict[str, Any]:
-        """The locals of a state that stands at an event, by name."""
-        names = self.codes[state.function].events[state.position].names
-        return dict(zip(names, state.values, strict=True))
-
     @cached_property
     def deciding(self) -> set[int]:
         """Starts from which a choice can be reached before the call returns."""
@@ -106,9 +101,8 @@ class Exploration:
         return found
 
     def _function(self, program: Program) -> int:
-        for number, known in enumerate(self.functions):
-            if known is program:
-                return number
+        if program in self.functions:
+            return self.functions.index(program)
         self.functions.append(program)
         self.codes.append(program.code)
         self.starts.append([])

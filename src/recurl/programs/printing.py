@@ -141,18 +141,16 @@ class _Printer:
         return next(iter((*arguments, *named.values())))
 
     def _takes_context(self, program: Program) -> bool:
-        return len(self._groups(program)) > 1
-
-    def _groups(self, program: Program) -> list[Any]:
-        numbers = [f for f, known in enumerate(self.x.functions) if known is program]
-        return self.all.groups.get(numbers[0], []) if numbers else []
+        return len(self.all.groups_of(program)) > 1
 
     # One function
 
     def _function(self, program: Program) -> str:
         source, writer = program.source, Writer(program.source, self.taken)
-        numbers = [f for f, known in enumerate(self.x.functions) if known is program]
-        holes = holes_of(self.all, numbers[0], self.context, writer) if numbers else Holes()
+        holes = Holes()
+        if program in self.x.functions:
+            number = self.x.functions.index(program)
+            holes = holes_of(self.all, number, self.context, writer)
         for event in source.events(source.tree):
             word = source.word(event)
             if isinstance(word, Program):
@@ -180,8 +178,8 @@ class _Printer:
         """Comments that say who enters which context."""
         if not self._takes_context(program):
             return []
-        (number,) = (f for f, known in enumerate(self.x.functions) if known is program)
-        callers = [self._callers(number, i) for i in range(len(self._groups(program)))]
+        number = self.x.functions.index(program)
+        callers = [self._callers(number, i) for i in range(len(self.all.groups_of(program)))]
         found = []
         for who, group in groupby(enumerate(callers), key=lambda pair: pair[1]):
             contexts = [i for i, _ in group]

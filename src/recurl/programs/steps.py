@@ -21,7 +21,7 @@ class EndlessError(BaseException):
 
     Args:
         line: Where the loop stands.
-        most: StepCounter that were allowed.
+        most: Steps that were allowed.
     """
 
     def __init__(self, line: int, most: int) -> None:
