@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recurl.errors import RecurlError
-from recurl.model.terminal import WIDTH, table, text_of
+from recurl.model.text_tables import WIDTH, table, text_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,8 +30,11 @@ __all__ = [
     "counted",
     "facts",
     "print_json",
+    "readable",
+    "sampled",
     "show",
     "table",
+    "this_command",
     "writable",
 ]
 
@@ -114,6 +117,12 @@ def sampled(mean: float, margin: float) -> str:
         '-5.336 ± 0.041 (sampled, 95 %)'
     """
     return f"{mean:.6g} ± {margin:.2g} (sampled, 95 %)"
+
+
+def readable(path: Path) -> None:
+    """Complain about a file that is not there."""
+    if not path.is_file():
+        raise UsageError(f"{path}: file not found")
 
 
 def writable(*paths: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""Experiments of one's own, from a YAML file."""
+"""Experiments that a YAML file describes."""
 
 from __future__ import annotations
 

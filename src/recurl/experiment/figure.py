@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import math
 from collections.abc import Iterator, Sequence
@@ -46,13 +47,13 @@ _STYLE: Any = {
     "svg.hashsalt": "recurl",
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
-    # Names are text: a dollar sign in one begins no formula.
+    # Names are text: a dollar sign in one does not begin a formula.
     "text.parse_math": False,
 }
 
 
 class Surface(NamedTuple):
-    """Colours of what a figure is drawn on, and of what is drawn in no colour of its own."""
+    """Colours of the background of a figure, and of its text and lines."""
 
     paper: str
     ink: str
@@ -233,6 +234,12 @@ def save_figure(figure: Figure, folder: Path, name: str = "figure") -> list[Path
         write_atomic(path, figure_bytes(figure, suffix))
         paths.append(path)
     return paths
+
+
+def figure_url(figure: Figure) -> str:
+    """A figure as a URL that holds all of it, for pages that need nothing else."""
+    svg = base64.b64encode(figure_bytes(figure, "svg")).decode()
+    return f"data:image/svg+xml;base64,{svg}"
 
 
 def figure_bytes(figure: Figure, suffix: str) -> bytes:

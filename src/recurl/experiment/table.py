@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recurl.experiment.paper import published_end
-from recurl.experiment.record import Record
+from recurl.experiment.record import CurveColumns, Record
 from recurl.experiment.settings import Method
 from recurl.experiment.statistics import (
     bootstrap,
@@ -20,6 +20,7 @@ from recurl.experiment.statistics import (
     steps_within,
 )
 from recurl.experiment.study import Study
+from recurl.model.text_tables import markdown_table
 
 EXACT = 1e-5
 """A policy counts as near-optimal if it falls short of the optimum by no more than this share of
@@ -278,8 +279,7 @@ def _exact(row: Row) -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     """The table in Markdown."""
-    lines = [HEADS, ["---"] * len(HEADS), *(cells(row) for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    return markdown_table(HEADS, map(cells, rows)) + "\n"
 
 
 Rows = list[dict[str, Any]]
@@ -337,5 +337,5 @@ def curve_table(studies: Iterable[Study]) -> Any:
     )
 
 
-def _tests(curve: dict[str, list[float | None]]) -> Rows:
+def _tests(curve: CurveColumns) -> Rows:
     return [dict(zip(curve, values, strict=True)) for values in zip(*curve.values(), strict=True)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import warnings
 from html import escape
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recurl.experiment.figure import figure_bytes
+from recurl.experiment.figure import figure_bytes, figure_url
 from recurl.experiment.search import Range
 from recurl.experiment.tune import Tuned, optuna_module, write_best
 from recurl.model import html
@@ -138,10 +137,9 @@ def _ends(values: Any) -> tuple[str, str]:
 def _page(tuned: Tuned) -> str:
     """One HTML file that needs nothing else."""
     search, best = tuned.search, complete(tuned)
-    picture = base64.b64encode(figure_bytes(draw_tuned(tuned), "svg")).decode()
     models = ", ".join(f"{one.name} ({one.steps:,} steps)" for one in search.experiments)
     seeds = len(search.experiments[0].seeds)
-    told = (
+    summary = (
         f"{len(tuned.study.trials)} trials of {search.method.name} on {models}; a trial is the "
         f"median over {seeds} seeds, given up on medians. A score is the mean of the tests, less "
         "the optimum, as a share of it: 0 is best."
@@ -151,24 +149,12 @@ def _page(tuned: Tuned) -> str:
     )
     shares = [(name, f"{share:.2f}") for name, share in importance(tuned).items()]
     parts = [
-        html.paragraph(told),
+        html.paragraph(summary),
         html.paragraph(winner),
         html.table(("setting", "best"), tuned.best.items()) if best else "",
-        '<img alt="Importance and parallel coordinates" '
-        f'src="data:image/svg+xml;base64,{picture}">',
+        f'<img alt="Importance and parallel coordinates" src="{figure_url(draw_tuned(tuned))}">',
         html.table(("setting", "importance"), shares) if shares else "",
-        _all_trials(tuned),
+        html.table((*HEADS, *search.space), trial_rows(tuned), most=None),
     ]
     head = f"<title>{escape(search.method.name)}</title>"
     return f'<!doctype html><meta charset="utf-8">{head}{"".join(parts)}'
-
-
-def _all_trials(tuned: Tuned) -> str:
-    """A table of all trials; the notebook tables of `recurl.model.html` are cut short."""
-    heads = (*HEADS, *tuned.search.space)
-    lines = [
-        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>"
-        for row in trial_rows(tuned)
-    ]
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"

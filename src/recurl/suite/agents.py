@@ -32,7 +32,7 @@ TEST_EPISODES = 100
 
 Stopping = Callable[[], bool]
 Look = Callable[[int], None]
-"""Called with the number of steps wherever the value is to be noted."""
+"""Called with the number of steps at each point where the value is recorded."""
 
 
 class Agent(Protocol):
@@ -121,7 +121,7 @@ def ready_agents() -> dict[str, Method]:
 
 
 def find_agent(name: str) -> Method:
-    """A ready agent by name, or one of one's own as ``module:Class``.
+    """A ready agent by its name, or a user's class as ``module:Class``.
 
     Raises:
         UnknownNameError: The agent, module or class is unknown.
@@ -324,7 +324,7 @@ def sampled(env: Any, begin: Callable[[], Act], seed: int, steps: int) -> Exact:
         env: An environment for tests.
         begin: Called where an episode begins; returns a function like `Agent.act`.
         seed: Seed of the run.
-        steps: Steps of training, so that every test has episodes of its own.
+        steps: Steps of training, so that every test has other episodes.
     """
     return mean_of([played_episode(env, begin(), one)[0] for one in test_seeds(seed, steps)])
 

@@ -13,6 +13,7 @@ import numpy as np
 from recurl.errors import CheckpointError
 from recurl.experiment.record import Record, read_record
 from recurl.experiment.statistics import bootstrap, interquartile_mean
+from recurl.model.text_tables import markdown_table
 from recurl.suite.tasks import FAMILIES, Setting, find_setting, settings
 
 ALL = "all"
@@ -215,13 +216,12 @@ def _setting_cell(row: ScoreRow | None) -> str:
 
 def markdown(rows: Sequence[ScoreRow]) -> str:
     """Both tables as Markdown."""
-    parts = [_markdown(*summary_cells(rows)), _markdown(*setting_cells(rows))]
-    return "\n".join(parts)
-
-
-def _markdown(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rule = ["---:" if head not in ("agent", "family", "setting") else "---" for head in heads]
-    return "".join(f"| {' | '.join(line)} |\n" for line in (heads, rule, *lines))
+    names = ("agent", "family", "setting")
+    tables = [
+        markdown_table(heads, lines, numbers=[head for head in heads if head not in names])
+        for heads, lines in (summary_cells(rows), setting_cells(rows))
+    ]
+    return "\n\n".join(tables) + "\n"
 
 
 def rows_json(rows: Sequence[ScoreRow]) -> str:
