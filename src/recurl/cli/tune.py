@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recurl.cli.engines import Checkpoints, On, Retries, Workers, failures
-from recurl.cli.output import AsJson, UsageError, complain, print_json, show, table, this_command
+from recurl.cli.output import AsJson, complain, print_json, readable, show, table, this_command
 from recurl.interrupts import farewell
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def tune(
     from recurl.experiment.search import load_search
     from recurl.experiment.tune import tune as search_settings
 
-    if not file.is_file():
-        raise UsageError(f"{file}: file not found")
+    readable(file)
     search, folder = load_search(file), out or Path(file.stem)
     stopped = f"Stopped. The trials are saved in {folder}. Continue: {this_command()}"
     with farewell(lambda: stopped), TuneDisplay(search) as watch:

@@ -274,7 +274,7 @@ def known_event(info: dict[str, Any], terminated: bool = False) -> str | None:
 
 
 def told_event(info: dict[str, Any], terminated: bool = False) -> str | None:
-    """The event of a step in an environment whose ``reset`` told one.
+    """The event of a step in an environment whose ``reset`` reported one.
 
     Raises:
         ProtocolError: There is none, and the step did not end the run; or see `known_event`.
