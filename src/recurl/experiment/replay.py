@@ -23,7 +23,7 @@ CANDIDATES, LONGEST = 50, 120
 """Episodes to choose from, and steps of the longest one that is shown in full."""
 
 
-def replay_data(policy: Policy, seed: int = 0) -> dict[str, Any]:
+def replay_data(policy: Policy) -> dict[str, Any]:
     """A telling episode of a policy: of those that are not too long, the one that goes deepest.
 
     Example:
@@ -33,7 +33,7 @@ def replay_data(policy: Policy, seed: int = 0) -> dict[str, Any]:
         ('divide', [])
     """
     model = policy.model
-    runs = simulate(model, policy, CANDIDATES, seed=seed, step_limit=LONGEST, traces=CANDIDATES)
+    runs = simulate(model, policy, CANDIDATES, step_limit=LONGEST, traces=CANDIDATES)
     ended = [i for i in range(CANDIDATES) if not runs.truncated[i]]
     chosen = max(ended or [0], key=lambda i: (runs.depths[i], -runs.lengths[i]))
     return _data(model, list(_frames(policy, runs.traces[chosen])), ended=bool(ended))

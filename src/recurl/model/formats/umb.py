@@ -88,9 +88,9 @@ class _Reader:
             _damaged(f"index.json: format-version {shown(version)} is not known, 1 is")
         return index
 
-    def piece(self, tree: Any, key: str, kind: type, default: Any = None) -> Any:
+    def piece(self, tree: Any, key: str, kind: type) -> Any:
         """A value of the index, of the type that it must have."""
-        value = tree.get(key, default)
+        value = tree.get(key)
         if not isinstance(value, kind) or isinstance(value, bool):
             _damaged(f"index.json: {shown(key)[1:-1]} is missing or of the wrong type")
         return value
