@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 Point = tuple[float, float]
-Curve = tuple[Point, Point, Point, Point]
+Bezier = tuple[Point, Point, Point, Point]
 """A cubic Bezier curve: its ends and, between them, its control points."""
 
 GAP = 30.0
@@ -61,7 +61,7 @@ class Placed(NamedTuple):
     """
 
     centres: list[Point]
-    routes: list[list[Curve]]
+    routes: list[list[Bezier]]
     labels: list[Point | None]
     size: Size
 
@@ -322,7 +322,7 @@ class _Layout:
 
     def _route(
         self, number: int, at: Sequence[Point], spans: Sequence[tuple[float, float]]
-    ) -> list[Curve]:
+    ) -> list[Bezier]:
         edge, lanes, ahead = self.edges[number], self.lanes[number], self.forward[number]
         (xs, ys), (xt, yt) = at[edge.source], at[edge.target]
         begin = xs + self.items[edge.source].size.width / 2, ys + edge.source_y
@@ -339,7 +339,7 @@ class _Layout:
         return [_curve(a, b, bulge.get(i)) for i, (a, b) in pairs if a != b]
 
 
-def _curve(a: Point, b: Point, bulge: float | None) -> Curve:
+def _curve(a: Point, b: Point, bulge: float | None) -> Bezier:
     """From point to point with horizontal ends, or a turn that bulges to one side."""
     (xa, ya), (xb, yb) = a, b
     if bulge is not None:
