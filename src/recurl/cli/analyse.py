@@ -34,7 +34,7 @@ def analyse(model: ModelName, parameters: Parameters = None, json: AsJson = Fals
         return
     show(str(analysis))
     if analysis.witness is not None:
-        show(f"A strategy that need not end is {analysis.witness.kind}.")
+        show(f"A policy that need not end is {analysis.witness.kind}.")
         show(*choice_table(analysis.witness))
 
 

@@ -14,29 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recurl.errors import RecurlError
-from recurl.model.text_tables import WIDTH, table, text_of
+from recurl.model.text_tables import WIDTH, text_of
+from recurl.model.text_tables import table as table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-
-
-__all__ = [
-    "AsJson",
-    "UsageError",
-    "complain",
-    "counted",
-    "facts",
-    "print_json",
-    "readable",
-    "sampled",
-    "show",
-    "table",
-    "this_command",
-    "writable",
-]
 
 
 class UsageError(RecurlError):
