@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from recurl.automaton.expansion import Expansion, ProductSteps
-from recurl.automaton.mdp import Ints
 from recurl.automaton.moves import CALLS, ENDS, LEAVES, OVER, STAYS
 from recurl.errors import LimitError
+from recurl.model.tables import Longs
 
 
 class Box(NamedTuple):
@@ -94,7 +94,7 @@ class Saturation:
         self.entries[component].update(pairs)
         self._add(component, pairs, component)
 
-    def _follow(self, steps: ProductSteps, component: Ints) -> None:
+    def _follow(self, steps: ProductSteps, component: Longs) -> None:
         owner = component[steps.source]
         pair = steps.state * self.controls + steps.control
         left, callee = (self.expansion.columns[steps.effect, i] for i in (2, 3))
@@ -134,7 +134,7 @@ def spread_lanes(lanes: dict[int, set[int]], boxes: Iterable[Box]) -> None:
             changed |= bool(missing)
 
 
-def _groups(mask: np.ndarray, *columns: Ints) -> list[tuple[int, int, list[int]]]:
+def _groups(mask: np.ndarray, *columns: Longs) -> list[tuple[int, int, list[int]]]:
     """The chosen rows as groups of the first two columns, with the values of the third, once."""
     first, second, value = (column[mask] for column in columns)
     if not len(first):

@@ -64,11 +64,11 @@ def tune(
 
 
 def _conclude(tuned: Tuned, out: Path, *, json: bool) -> None:
-    from recurl.experiment.tune_report import complete, importance, write_tuned
+    from recurl.experiment.tune_report import complete_trials, importance, write_tuned
 
     if tuned.failures:
         typer.echo(failures(tuned.failures), err=True)
-    if not (ranked := complete(tuned)):
+    if not (ranked := complete_trials(tuned)):
         complain("no trial is complete: there are no best settings")
         raise typer.Exit(1)
     files, shares = write_tuned(tuned, out), importance(tuned)

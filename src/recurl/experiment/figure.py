@@ -16,7 +16,7 @@ from recurl.experiment.paper import published_curves
 from recurl.experiment.settings import Method
 from recurl.experiment.statistics import band, thinned
 from recurl.experiment.study import Study
-from recurl.experiment.table import number
+from recurl.experiment.table import readable_number
 from recurl.learn.curve import Band
 from recurl.model.files import write_atomic
 from recurl.model.tables import Floats
@@ -178,7 +178,7 @@ def _draw_published(axes: Axes, theirs: Band, label: str, style: dict[str, Any])
 
 def _draw_optimum(axes: Axes, value: float, ink: str) -> Artist:
     style: Any = {"color": ink, "linestyle": (0, (1, 1.5)), "linewidth": 1.3, "zorder": 5}
-    return axes.axhline(value, label=f"certified optimum {number(value)}", **style)
+    return axes.axhline(value, label=f"certified optimum {readable_number(value)}", **style)
 
 
 def _heights(steps: Floats, low: Floats, high: Floats) -> list[float]:
@@ -226,11 +226,11 @@ def _explain(axes: Axes, rows: list[list[Artist]]) -> None:
     )
 
 
-def save_figure(figure: Figure, folder: Path, name: str = "figure") -> list[Path]:
+def save_figure(figure: Figure, folder: Path) -> list[Path]:
     """Write a figure as PNG, PDF and SVG."""
     paths = []
     for suffix in FORMATS:
-        path = folder / f"{name}.{suffix}"
+        path = folder / f"figure.{suffix}"
         write_atomic(path, figure_bytes(figure, suffix))
         paths.append(path)
     return paths

@@ -26,7 +26,15 @@ from recurl.experiment.record import Record
 from recurl.experiment.replay import replay_data, where
 from recurl.experiment.statistics import band
 from recurl.experiment.study import Optimum, Study
-from recurl.experiment.table import HEADS, MISSING, Row, cells, markdown, number, table_rows
+from recurl.experiment.table import (
+    HEADS,
+    MISSING,
+    Row,
+    cells,
+    markdown,
+    readable_number,
+    table_rows,
+)
 from recurl.model.cells import Cells
 from recurl.model.files import write_atomic
 
@@ -308,7 +316,7 @@ def optimum_words(optimum: Optimum) -> str:
         return f"optimum {optimum.method}"
     assert optimum.lower is not None
     radius = optimum.value - optimum.lower
-    return f"certified optimum {number(optimum.value)} (within {radius:.1g})"
+    return f"certified optimum {readable_number(optimum.value)} (within {radius:.1g})"
 
 
 def _cell(column: int, text: str) -> str:

@@ -222,7 +222,7 @@ def cells(row: Row) -> list[str]:
         _final(row),
         _interval(row.iqm, row.iqm_low, row.iqm_high),
         _exact(row),
-        number(row.optimum),
+        readable_number(row.optimum),
         _distance(row.distance),
         _count(row.within_5),
         _count(row.within_1),
@@ -233,11 +233,11 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def number(value: float | None) -> str:
+def readable_number(value: float | None) -> str:
     """A number as readable text.
 
     Example:
-        >>> number(-5.34248536), number(None), number(0.0)
+        >>> readable_number(-5.34248536), readable_number(None), readable_number(0.0)
         ('-5.342485', '–', '0')
     """
     if value is None:
@@ -274,7 +274,9 @@ def _interval(middle: float | None, low: float | None, high: float | None) -> st
 def _exact(row: Row) -> str:
     if row.exact is None:
         return "not finite" if row.runs else MISSING
-    return f"{number(row.exact)} ({row.near_optimal} of {row.runs} within {100 * EXACT:g} %)"
+    return (
+        f"{readable_number(row.exact)} ({row.near_optimal} of {row.runs} within {100 * EXACT:g} %)"
+    )
 
 
 def markdown(rows: Sequence[Row]) -> str:

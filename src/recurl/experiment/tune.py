@@ -27,7 +27,7 @@ from recurl.experiment.study import experiment_optimum
 from recurl.model.files import write_atomic
 
 if TYPE_CHECKING:
-    from recurl.experiment.settings import Options, Run
+    from recurl.experiment.settings import Run, SettingValues
     from recurl.model.rmdp import RMDP
 
 STORAGE = "trials.db"
@@ -65,7 +65,7 @@ class Tuned(NamedTuple):
     failures: dict[str, str]
 
     @property
-    def best(self) -> Options:
+    def best(self) -> SettingValues:
         """The settings of the best trial, those that were not searched included."""
         return {**self.search.method.settings, **self.study.best_trial.params}
 
@@ -223,7 +223,7 @@ class _Trials(Observer):
         self._settings(trial)
         return trial
 
-    def _settings(self, trial: Any) -> Options:
+    def _settings(self, trial: Any) -> SettingValues:
         """The settings of a trial; those that are in the storage stay as they are."""
         found = {}
         with warnings.catch_warnings():

@@ -41,7 +41,7 @@ def importance(tuned: Tuned) -> dict[str, float]:
     better trials concentrate in a part of the values of a setting.
     """
     optuna = optuna_module()
-    if len(complete(tuned)) < FEWEST:
+    if len(complete_trials(tuned)) < FEWEST:
         return {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an evaluator that Optuna calls experimental
@@ -50,7 +50,7 @@ def importance(tuned: Tuned) -> dict[str, float]:
     return {name: float(share) for name, share in found.items()}
 
 
-def complete(tuned: Tuned) -> list[Any]:
+def complete_trials(tuned: Tuned) -> list[Any]:
     """The trials that were not given up, from the best to the worst."""
     found = [one for one in tuned.study.trials if one.state.name == "COMPLETE"]
     return sorted(found, key=lambda one: -one.value)
@@ -96,7 +96,7 @@ def _draw_importance(tuned: Tuned, axes: Axes) -> None:
 def _draw_coordinates(tuned: Tuned, axes: Axes) -> None:
     from matplotlib import colormaps
 
-    trials, names = complete(tuned)[::-1], list(tuned.search.space)
+    trials, names = complete_trials(tuned)[::-1], list(tuned.search.space)
     axes.set_title("Complete trials, the better the darker")
     axes.set_xticks(range(len(names) + 1), [*names, "score"], rotation=20)
     axes.set_yticks([])
@@ -136,7 +136,7 @@ def _ends(values: Any) -> tuple[str, str]:
 
 def _page(tuned: Tuned) -> str:
     """One HTML file that needs nothing else."""
-    search, best = tuned.search, complete(tuned)
+    search, best = tuned.search, complete_trials(tuned)
     models = ", ".join(f"{one.name} ({one.steps:,} steps)" for one in search.experiments)
     seeds = len(search.experiments[0].seeds)
     summary = (

@@ -59,7 +59,7 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A lower bound that is attained: one strategy, seen as a function of the exit values.
+    """A lower bound that is attained: one policy, seen as a function of the exit values.
 
     Attributes:
         component: Component that it belongs to.
@@ -68,8 +68,8 @@ class Piece(msgspec.Struct, frozen=True):
         rewards: R(q) for every vertex of the component.
         weights: p(q) for every vertex: a number per exit of the component. None means that the
             component has one exit and p = 1 throughout.
-        steps: d(q) >= 0 for every vertex: a bound on the steps of the strategy to an exit.
-        visits: f(q) >= 0 for every vertex, which the strategy does not let fall.
+        steps: d(q) >= 0 for every vertex: a bound on the steps of the policy to an exit.
+        visits: f(q) >= 0 for every vertex, which the policy does not let fall.
     """
 
     component: int

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -13,7 +13,7 @@ from typing import Any
 from recurl.errors import LimitError, ModelError, Problem
 from recurl.programs.flow import SEQUENCE, Block, Flow, flow_of
 from recurl.programs.refusals import check
-from recurl.programs.steps import STATES, TICK, EndlessError, StepCounter, counted
+from recurl.programs.steps import STATES, TICK, EndlessError, StepCounter, counting_turns
 from recurl.programs.syntax import Source
 
 RETURNED = -1
@@ -144,7 +144,7 @@ class Code:
         known = dict(zip(self.flow.blocks[position].live, values, strict=True))
         for name, value in known.items():
             node = rewriter.values.get(name)
-            found[name] = f"{name if node is None else self.source.text(node)}={shown(value)}"
+            found[name] = f"{name if node is None else self.source.text(node)}={value_text(value)}"
         for name in [name for name in known if name in rewriter.loops]:
             target, rest = rewriter.loops[name].target, known[name]
             found[name] = _turn(target, rest)
@@ -191,7 +191,7 @@ def described(names: Sequence[str], values: Values) -> str:
         >>> described(("done", "n"), (False, 3))
         'done=False, n=3'
     """
-    return ", ".join(f"{name}={shown(v)}" for name, v in zip(names, values, strict=True))
+    return ", ".join(f"{name}={value_text(v)}" for name, v in zip(names, values, strict=True))
 
 
 _SHOWN = 3
@@ -200,27 +200,27 @@ _SHOWN = 3
 
 def _turn(target: ast.expr, rest: Sequence[Any]) -> str:
     """How far a loop is: ``n=1 (then 2, 3)``."""
-    later = [shown(item) for item in rest[1 : _SHOWN + 1]]
+    later = [value_text(item) for item in rest[1 : _SHOWN + 1]]
     if len(rest) > _SHOWN + 1:
-        later = [*later[:-1], f"... {shown(rest[-1])}"]
+        later = [*later[:-1], f"... {value_text(rest[-1])}"]
     note = f"then {', '.join(later)}" if later else "last"
-    return f"{ast.unparse(target)}={shown(rest[0])} ({note})"
+    return f"{ast.unparse(target)}={value_text(rest[0])} ({note})"
 
 
 def _assigned(target: ast.expr, rest: Sequence[Any]) -> dict[str, str]:
     """The texts of the locals that a loop assigns, which its own text makes superfluous."""
     if isinstance(target, ast.Name):
-        return {target.id: f"{target.id}={shown(rest[0])}"}
+        return {target.id: f"{target.id}={value_text(rest[0])}"}
     names = [getattr(part, "id", "") for part in getattr(target, "elts", ())]
-    return {name: f"{name}={shown(part)}" for name, part in zip(names, rest[0], strict=False)}
+    return {name: f"{name}={value_text(part)}" for name, part in zip(names, rest[0], strict=False)}
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """A value in words: enums by name."""
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, tuple) and type(value) is tuple:
-        inside = ", ".join(map(shown, value))
+        inside = ", ".join(map(value_text, value))
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     return getattr(value, "__qualname__", None) or repr(value)
 
@@ -295,7 +295,9 @@ def _function(blocks: list[Block], index: int) -> ast.FunctionDef:
     else:
         result = _continuation(blocks, block.to[0])
     last = ast.Return(result, lineno=block.line, end_lineno=block.line, col_offset=0)
-    return counted(_definition(f"block_{index}_", list(block.live), [*block.statements, last]))
+    return counting_turns(
+        _definition(f"block_{index}_", list(block.live), [*block.statements, last])
+    )
 
 
 def _continuation(blocks: list[Block], to: int) -> ast.expr:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from recurl.model.names import unused_name
 from recurl.programs.decisions import DecisionTable, expression, same, simplest
 from recurl.programs.literals import UNKNOWN, Option, Writer
 from recurl.programs.liveness import reads
@@ -248,12 +249,8 @@ class _Filling:
         """A name for a temporary, unlike all others."""
         key = (temporary, name)
         if key not in self.names:
-            fresh, number = name, 1
-            while fresh in self.taken:
-                number += 1
-                fresh = f"{name}_{number}"
-            self.taken.add(fresh)
-            self.names[key] = fresh
+            self.names[key] = unused_name(name, self.taken, "_")
+            self.taken.add(self.names[key])
         return self.names[key]
 
     def _name(self, column: ChoiceColumn) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from recurl.model.names import unused_name
 from recurl.programs.decorator import Program
 from recurl.programs.definitions import needed
 from recurl.programs.explore import REWARD
@@ -90,12 +91,7 @@ class _Printer:
     def _name(self, program: Program) -> str:
         """How a function is called: its own name, unless another one has that."""
         if program not in self.names:
-            name, known = program.name, set(self.names.values())
-            number = 1
-            while name in known:
-                number += 1
-                name = f"{program.name}_{number}"
-            self.names[program] = name
+            self.names[program] = unused_name(program.name, set(self.names.values()), "_")
         return self.names[program]
 
     def run(self) -> Printed:

@@ -19,9 +19,10 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from recurl.model.assemble import assemble
+from recurl.model.names import unused_name
 from recurl.model.numbers import shortest_text
 from recurl.model.spec import ActionSpec, ComponentSpec, EdgeSpec, ModelSpec
-from recurl.programs.code import described, shown
+from recurl.programs.code import described, value_text
 from recurl.programs.explore import CALLING, CHANCE, CHOICE, RETURN, REWARD, Exploration
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class _Unfolding:
         name = self.x.functions[part.function].name
         if len(self.x.starts[part.function]) == len(part.starts):
             return name
-        values = map(shown, self.states[part.starts[0]].values)
+        values = map(value_text, self.states[part.starts[0]].values)
         return _as_name(f"{name}({', '.join(values)})")
 
     def run(self, name: str) -> Unfolded:
@@ -155,12 +156,8 @@ class _Unfolding:
 
     def _name(self, c: int, number: int, text: str) -> str:
         """A name for a state, unlike all others of its component."""
-        taken, short = self.taken[c], _as_name(text)
-        name, count = short, 1
-        while name in taken:
-            count += 1
-            name = f"{short} #{count}"
-        taken.add(name)
+        name = unused_name(_as_name(text), self.taken[c], " #")
+        self.taken[c].add(name)
         self.names[c][number] = name
         return name
 
@@ -173,7 +170,7 @@ class _Unfolding:
             spec.labels[spec.entries[-1]] = self.x.describe(number)
         for number in part.returns:
             value = self.states[number].values[0]
-            text = "return" if value is None else f"return {shown(value)}"
+            text = "return" if value is None else f"return {value_text(value)}"
             spec.exits.append(self._name(c, number, text))
             spec.labels[spec.exits[-1]] = self.x.describe(number)
         if not spec.exits:
@@ -208,7 +205,7 @@ class _Unfolding:
         for leaving, behind in state.behind.items():
             port = f"{name}.{self.names[callee][leaving]}"
             self._vertex(c, port, behind)
-            returned = shown(self.states[leaving].values[0])
+            returned = value_text(self.states[leaving].values[0])
             spec.labels[port] = f"{text}, after it returned {returned}{self._then(behind)}"
 
     def _then(self, number: int) -> str:
@@ -284,7 +281,7 @@ def _with_common_reward(edges: list[EdgeSpec]) -> ActionSpec:
 
 
 def _as_text(value: object) -> str:
-    return _printable(value if isinstance(value, str) else shown(value)) or "''"
+    return _printable(value if isinstance(value, str) else value_text(value)) or "''"
 
 
 def _as_name(text: str) -> str:
@@ -303,9 +300,5 @@ def _unique_labels(texts: Iterable[str]) -> list[str]:
     """Texts, numbered where one comes twice."""
     found: dict[str, None] = {}
     for text in texts:
-        name, count = text, 1
-        while name in found:
-            count += 1
-            name = f"{text} #{count}"
-        found[name] = None
+        found[unused_name(text, found, " #")] = None
     return list(found)

@@ -27,7 +27,7 @@ from recurl.experiment.run import (
     run_jobs,
     write_partial,
 )
-from recurl.experiment.settings import Experiment, Method, ModelChoice, Options, Run
+from recurl.experiment.settings import Experiment, Method, ModelChoice, Run, SettingValues
 from recurl.suite.agents import find_agent, make_trainee, suite_settings
 from recurl.suite.tasks import Setting, find_setting
 
@@ -47,7 +47,7 @@ class TaskRun(Run, frozen=True):
         return find_setting(self.experiment.name)
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> SettingValues:
         """Settings of a learner: those of the suite, and the agent's own over them."""
         shared = suite_settings(self.method.algorithm, self.setting.task.observation)
         return {**shared, **self.method.settings}
@@ -58,13 +58,13 @@ class TaskRun(Run, frozen=True):
         return sorted({round(share * self.experiment.steps) for share in SHARES})
 
     @property
-    def config(self) -> Options:
+    def config(self) -> SettingValues:
         """All that the result depends on."""
         from recurl.experiment.options import algorithms, preset_settings
 
         own = self.method.algorithm in algorithms()
         preset = own and preset_settings(self.method.algorithm, self.settings.get("preset"))
-        found: Options = msgspec.to_builtins(
+        found: SettingValues = msgspec.to_builtins(
             {
                 "model": self.experiment.model,
                 "observation": self.setting.task.observation,

@@ -122,11 +122,11 @@ def area(record: Record) -> float:
     return float(np.trapezoid(scores, steps) / (steps[-1] - steps[0]))
 
 
-def estimate(values: Sequence[float]) -> ScoreEstimate:
+def score_estimate(values: Sequence[float]) -> ScoreEstimate:
     """The interquartile mean of one number per seed, with its bootstrap interval.
 
     Example:
-        >>> print(estimate([0.5]), estimate([1.0, 1.0]))
+        >>> print(score_estimate([0.5]), score_estimate([1.0, 1.0]))
         0.500 1.000
     """
     return ScoreEstimate(float(interquartile_mean(values)), *bootstrap(values))
@@ -163,8 +163,8 @@ def _row(agent: str, scope: str, name: str, records: Sequence[Record]) -> ScoreR
         records[0].label,
         scope,
         name,
-        score=estimate(scores),
-        area=estimate(areas),
+        score=score_estimate(scores),
+        area=score_estimate(areas),
         seeds=len(seeds),
         settings=len({one.experiment for one in records}),
         failed=sum(one.failed for one in records),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.errors import LimitError, ModelError, Problem
+from recurl.model.names import unused_name
 from recurl.model.tables import CALLS, STEP, Layout, runs
-from recurl.model.transforms.columns import Transitions, Words, model_of, unused_name
+from recurl.model.transforms.columns import Transitions, Words, model_of
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
