@@ -194,8 +194,9 @@ def test_a_run_begins_at_any_vertex_with_nothing_pending(observation: str) -> No
         np.testing.assert_array_equal(shown, state)
         assert env.stack == ()
         assert info["action_mask"].sum() == len(model.action_names(vertex))
-    *_, terminated, _, _ = env.step(0)
+    left, _, terminated, *_ = env.step(0)
     assert terminated
+    np.testing.assert_array_equal(left, env.observe(model.find("H.u7")))
 
 
 def test_a_run_does_not_begin_where_nothing_can_be_done() -> None:

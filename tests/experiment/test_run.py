@@ -12,8 +12,17 @@ from recurl.execution.engine import Mailbox, Said, Stopped
 from recurl.execution.lock import locked
 from recurl.execution.store import Store
 from recurl.experiment.record import Files, Record, read_record
-from recurl.experiment.run import Watch, checkpoint_name, execute, run_experiments
+from recurl.experiment.run import (
+    SAVE_EVERY,
+    Finished,
+    Shared,
+    Watch,
+    checkpoint_name,
+    execute,
+    run_experiments,
+)
 from recurl.experiment.settings import Experiment, Method, Run
+from recurl.model.rmdp import RMDP
 
 
 class Here(Mailbox):
@@ -27,6 +36,12 @@ class Here(Mailbox):
         self._on_report(done)
 
 
+def done(
+    run: Run, model: RMDP, store: Store, link: Here, save_every: float = SAVE_EVERY
+) -> Finished:
+    return execute(Shared({run.experiment.name: model}, store, save_every), run, link)
+
+
 def stopped() -> Here:
     link = Here()
     link.stop()
@@ -37,9 +52,9 @@ def test_a_stopped_run_continues_to_the_same_result(small: Experiment, tmp_path:
     run, model = next(small.runs()), small.model.make()
     cut, whole = Store(tmp_path / "cut"), Store(tmp_path / "whole")
     with pytest.raises(Stopped):
-        execute(run, model, cut, stopped())
+        done(run, model, cut, stopped())
     assert (tmp_path / "cut/cloud/runs/rql-0.checkpoint").is_file()
-    resumed, straight = execute(run, model, cut, Here()), execute(run, model, whole, Here())
+    resumed, straight = done(run, model, cut, Here()), done(run, model, whole, Here())
     assert resumed.record.curve == straight.record.curve
     assert resumed.record.exact == straight.record.exact
     assert resumed.policy == straight.policy
@@ -55,16 +70,16 @@ def test_a_killed_run_continues_from_its_last_checkpoint(small: Experiment, tmp_
             raise SystemExit  # nothing is saved on the way out, as by a kill
 
     with pytest.raises(SystemExit):
-        execute(run, model, cut, Here(die), save_every=0.0)
-    resumed = execute(run, model, cut, Here(seen.append))
-    straight = execute(run, model, whole, Here())
+        done(run, model, cut, Here(die), save_every=0.0)
+    resumed = done(run, model, cut, Here(seen.append))
+    straight = done(run, model, whole, Here())
     assert seen[0] == 700  # saved at 600
     assert resumed.record.curve == straight.record.curve
 
 
 def test_record_has_what_is_needed_to_repeat_it(small: Experiment, tmp_path: Path) -> None:
     run, model = next(small.runs()), small.model.make()
-    record = execute(run, model, Store(tmp_path), Here()).record
+    record = done(run, model, Store(tmp_path), Here()).record
     assert record.config["settings"]["learning_rate"] == 0.02
     assert record.model["fingerprint"] == model.fingerprint
     assert {"python", "recurl", "numpy"} <= set(record.versions)
@@ -77,10 +92,10 @@ def test_record_has_what_is_needed_to_repeat_it(small: Experiment, tmp_path: Pat
 def test_a_checkpoint_that_cannot_be_read_is_named(small: Experiment, tmp_path: Path) -> None:
     run, model, store = next(small.runs()), small.model.make(), Store(tmp_path)
     with pytest.raises(Stopped):
-        execute(run, model, store, stopped())
+        done(run, model, store, stopped())
     store.write(checkpoint_name(run), b"nonsense")
     link = Here()
-    record = execute(run, model, store, link).record
+    record = done(run, model, store, link).record
     assert record.steps == small.steps
     (line,) = [event.text for event in link.fetch() if isinstance(event, Said)]
     assert line.startswith("cloud rql-0 begins again")
@@ -90,9 +105,9 @@ def test_a_checkpoint_that_cannot_be_read_is_named(small: Experiment, tmp_path: 
 def test_a_checkpoint_of_other_settings_is_not_continued(small: Experiment, tmp_path: Path) -> None:
     run, model, store = next(small.runs()), small.model.make(), Store(tmp_path)
     with pytest.raises(Stopped):
-        execute(run, model, store, stopped())
+        done(run, model, store, stopped())
     other = next(msgspec.structs.replace(small, steps=1_500).runs())
-    record = execute(other, model, store, Here()).record
+    record = done(other, model, store, Here()).record
     assert record.curve["steps"][:2] == [0, 100]
     assert record.steps == 1_500
 

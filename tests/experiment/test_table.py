@@ -7,7 +7,15 @@ import pytest
 from recurl.experiment import table
 from recurl.experiment.statistics import final_value
 from recurl.experiment.study import Study
-from recurl.experiment.table import HEADS, Row, cells, markdown, number, table_rows, verdict
+from recurl.experiment.table import (
+    HEADS,
+    Row,
+    cells,
+    markdown,
+    readable_number,
+    table_rows,
+    verdict,
+)
 
 
 def test_rows_say_what_the_records_say(study: Study) -> None:
@@ -48,7 +56,7 @@ def test_computed_numbers_have_more_digits_than_sampled_ones() -> None:
     assert texts["exact value of policy"] == "-5.3425 (10 of 10 within 0.001 %)"
     assert texts["optimum"] == "-5.342485"
     assert texts["distance"] == "1.46e-05"
-    assert number(-3e-15) == "0"
+    assert readable_number(-3e-15) == "0"
 
 
 def test_tables_are_tidy(study: Study) -> None:

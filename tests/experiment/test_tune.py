@@ -13,7 +13,7 @@ from recurl.execution.pieces import PieceCounts
 from recurl.experiment.document import load_experiments
 from recurl.experiment.search import SettingsSearch, read_search
 from recurl.experiment.tune import TuneWatch, tune
-from recurl.experiment.tune_report import complete, importance, trial_rows, write_tuned
+from recurl.experiment.tune_report import complete_trials, importance, trial_rows, write_tuned
 
 pytest.importorskip("optuna", reason="needs the extra 'tune'")
 
@@ -121,7 +121,7 @@ def test_the_best_settings_are_a_document(tuned: Any, tmp_path: Path) -> None:
 
 
 def test_importance_is_shared_out(tuned: Any) -> None:
-    assert len(complete(tuned)) >= 4
+    assert len(complete_trials(tuned)) >= 4
     shares = importance(tuned)
     assert set(shares) == {"learning_rate", "exploration"}
     assert sum(shares.values()) == pytest.approx(1)

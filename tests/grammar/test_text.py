@@ -20,7 +20,6 @@ def test_lines_go_on_with_bars_and_end_with_comments() -> None:
     assert [line.head for line in lines] == ["S", "T"]
     assert [body.symbols for body in lines[0].bodies] == [("a",), ("b#", "S")]
     assert lines[1].bodies[0].symbols == ()
-    assert [line.number for line in lines] == [1, 4]
 
 
 @pytest.mark.parametrize(

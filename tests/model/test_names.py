@@ -7,7 +7,7 @@ from tests.model.examples import server
 from tests.strategies import as_arrays, models
 
 from recurl.errors import UnknownNameError
-from recurl.model.names import Names, Numbered, is_name, is_text
+from recurl.model.names import Names, Numbered, is_name, is_text, unused_name
 from recurl.model.rmdp import RMDP
 
 
@@ -75,3 +75,8 @@ def test_unknown_names_are_answered_with_close_ones() -> None:
         model.find("R.start")
     with pytest.raises(UnknownNameError, match="Did you mean 'start'"):
         model.find("S.strat")
+
+
+def test_an_unused_name_is_found_among_any() -> None:
+    assert unused_name("lane", set()) == "lane"
+    assert unused_name("lane", {"lane", *(f"lane{i}" for i in range(2, 50))}) == "lane50"

@@ -9,7 +9,7 @@ import pytest
 from tests.programs.written import program_of
 
 from recurl.errors import LimitError, ModelError
-from recurl.programs.code import RETURNED, described, shown
+from recurl.programs.code import RETURNED, described, value_text
 
 
 def run(text: str, *arguments: Any) -> tuple[int, tuple[Any, ...]]:
@@ -82,5 +82,5 @@ def test_values_that_stay_what_they_are_are_accepted(value: Any) -> None:
 
 
 def test_words_for_values() -> None:
-    assert shown(((Colour.RED,), "x", math.sqrt)) == "((Colour.RED,), 'x', sqrt)"
+    assert value_text(((Colour.RED,), "x", math.sqrt)) == "((Colour.RED,), 'x', sqrt)"
     assert described(("a",), (Colour.RED,)) == "a=Colour.RED"

@@ -15,7 +15,6 @@ def test_states_are_positions_and_locals() -> None:
     x = explored("@program\ndef f(n):\n    while n:\n        reward(n)\n        n -= 1", 2)
     kinds = [(state.kind, state.values) for state in x.states]
     assert kinds == [(START, (2,)), (REWARD, (2,)), (REWARD, (1,)), (RETURN, (None,))]
-    assert x.locals_of(x.states[1]) == {"n": 2}
     assert x.describe(1) == "f, line 4: reward(n) with n=2"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recurl.errors import MissingExtraError
-from recurl.suite.agents import find_agent, sampled
+from recurl.suite.agents import episode_seeds, find_agent, mean_of, played_episode
 from recurl.suite.peers import PEERS, PeerTrainee
 from recurl.suite.tasks import find_setting
 
@@ -65,5 +65,6 @@ def test_episodes_side_by_side_are_those_played_one_by_one(monkeypatch: pytest.M
     monkeypatch.setattr("recurl.suite.agents.TEST_EPISODES", 8)
     setting = find_setting("epidemic-small")
     one = PeerTrainee("sb3-recurrent-ppo", setting, setting.model(), seed=3)
-    alone = sampled(setting.env(one.model), one._begin, one.seed, one.steps)
-    assert one.worth() == alone
+    env, seeds = setting.env(one.model), episode_seeds(one.seed, one.steps)
+    alone = [played_episode(env, one._begin(), seed)[0] for seed in seeds]
+    assert one.worth() == mean_of(alone)

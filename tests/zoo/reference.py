@@ -7,12 +7,27 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from tests.definition import landing
 
 import recurl
 from recurl.model.tables import CALL, EXIT
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
+
+
+STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
+"""North, east, south and west, as what they add to row and column."""
+
+
+def open_cells(layout: str) -> dict[tuple[int, int], str]:
+    """The letters of a map by row and column, walls left out."""
+    return {
+        (r, c): letter
+        for r, row in enumerate(layout.split("/"))
+        for c, letter in enumerate(row)
+        if letter != "#"
+    }
 
 
 @cache
@@ -172,16 +187,4 @@ def _actions(
     for a in range(t.action_start[vertex], t.action_start[vertex + 1]):
         edges = np.arange(t.transition_start[a], t.transition_start[a + 1])
         if len(stack) < height or not (t.vertex_kind[t.target[edges]] == CALL).any():
-            yield [(t.prob[e], t.reward[e], land(model, stack, int(t.target[e]))) for e in edges]
-
-
-def land(model: RMDP, stack: tuple[int, ...], target: int) -> Configuration | None:
-    """Where control goes from a target, through call ports and exits; None at the end."""
-    t = model.tables
-    if t.vertex_kind[target] == CALL:
-        return (*stack, int(t.vertex_box[target])), int(t.entry_of_call(target))
-    if t.vertex_kind[target] != EXIT:
-        return stack, target
-    if not stack:
-        return None
-    return stack[:-1], int(t.box_return[stack[-1]] + t.vertex_port[target])
+            yield [(t.prob[e], t.reward[e], landing(model, stack, int(t.target[e]))) for e in edges]

@@ -3,11 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.zoo.reference import unrolled_value
+from tests.zoo.reference import STEPS, open_cells, unrolled_value
 
 from recurl import zoo
 
-MOVES = [(-1, 0), (0, 1), (1, 0), (0, -1)]
 TWO_CHARGERS = "S.C./..#./.C.T"
 
 
@@ -22,12 +21,7 @@ def best_by_charge(
     step_reward: float = 0,
 ) -> float:
     """The rules once more: value iteration over (cell, first units left, gained units left)."""
-    letters = {
-        (r, c): letter
-        for r, row in enumerate(layout.split("/"))
-        for c, letter in enumerate(row)
-        if letter != "#"
-    }
+    letters = open_cells(layout)
     charges = [(units, gained) for units in range(charge + 1) for gained in range(most + 1)]
     x = {(cell, *left): 0.0 for cell in letters for left in charges}
     for _ in range(600):
@@ -37,7 +31,7 @@ def best_by_charge(
                 continue
             spent = (units, gained - 1) if gained else (units - 1, 0)
             worth = [0.0]  # a run that is dry, also by any move of an empty battery
-            for down, right in MOVES if units or gained else []:
+            for down, right in STEPS if units or gained else []:
                 there = (cell[0] + down, cell[1] + right)
                 ends = [(there if there in letters else cell, 1 - slip), (cell, slip)]
                 arrive = [p * target_reward for end, p in ends if letters[end] == "T"]

@@ -3,12 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.zoo.reference import solved
+from tests.zoo.reference import STEPS, open_cells, solved
 
 import recurl
 from recurl import zoo
-
-MOVES = [(-1, 0), (0, 1), (1, 0), (0, -1)]
 
 
 def best_by_count(
@@ -21,18 +19,13 @@ def best_by_count(
     most: int = 40,
 ) -> float:
     """The rules once more: value iteration over (cell, open brackets)."""
-    letters = {
-        (r, c): letter
-        for r, row in enumerate(layout.split("/"))
-        for c, letter in enumerate(row)
-        if letter != "#"
-    }
+    letters = open_cells(layout)
     x = {(cell, n): 0.0 for cell in letters for n in range(most + 1)}
     for _ in range(300):
         before = dict(x)
         for cell, n in x:
             worth = []
-            for down, right in MOVES:
+            for down, right in STEPS:
                 there = (cell[0] + down, cell[1] + right)
                 there = there if there in letters else cell
                 letter = letters[there]

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.zoo.reference import STEPS, open_cells
 
 import recurl
 from recurl import zoo
@@ -22,19 +23,14 @@ def value_by_errands(
     The first errand is for coffee and each one above is for the other thing, so their number tells
     what to fetch. More than `most` of them are worth nothing: they are too unlikely to matter.
     """
-    letters = {
-        (r, c): letter
-        for r, row in enumerate(layout.split("/"))
-        for c, letter in enumerate(row)
-        if letter != "#"
-    }
+    letters = open_cells(layout)
     value = {(cell, n): 0.0 for cell in letters for n in range(most + 1)}
     change = 1.0
     while change > 1e-12:
         change = 0.0
         for cell, n in value:
             best = -1e9
-            for down, right in ((-1, 0), (0, 1), (1, 0), (0, -1)):
+            for down, right in STEPS:
                 there = (cell[0] + down, cell[1] + right)
                 there = there if there in letters else cell
                 after = value[there, n]

@@ -7,7 +7,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.zoo.reference import Configuration, land, value_to_depth
+from tests.definition import landing
+from tests.zoo.reference import Configuration, value_to_depth
 
 from recurl import zoo
 from recurl.model.rmdp import RMDP
@@ -83,14 +84,14 @@ def test_model_follows_the_rules_exactly(size: int, corruption: str) -> None:
             edges = range(t.transition_start[row], t.transition_start[row + 1])
             found: Counter[tuple[Fraction, State | None]] = Counter()
             for e in edges:
-                after = state_of(model, size, land(model, here[0], int(t.target[e])))
+                after = state_of(model, size, landing(model, here[0], int(t.target[e])))
                 found[model.exact.reward(e), after] += model.exact.prob(e)  # type: ignore[assignment]
             wanted: Counter[tuple[float, State | None]] = Counter()
             wanted[state.step(ACTIONS[action])] += 1 - q  # type: ignore[assignment]
             wanted[state.step("special")] += q  # type: ignore[assignment]
             assert found == wanted
             e = int(rng.choice(edges))
-            here = land(model, here[0], int(t.target[e]))
+            here = landing(model, here[0], int(t.target[e]))
 
 
 @pytest.mark.parametrize(("size", "depth"), [(2, 3), (3, 2), (3, 4)])

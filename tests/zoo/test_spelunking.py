@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from tests.zoo.reference import Configuration, best_exit_values, land, start_value, step_bound
+from tests.definition import landing
+from tests.zoo.reference import Configuration, best_exit_values, start_value, step_bound
 
 from recurl import zoo
 from recurl.model.rmdp import RMDP
@@ -110,14 +111,14 @@ def test_model_follows_the_rules_exactly(levels: tuple[str, ...], trap: str) -> 
             row = t.action_start[here[1]] + action
             edges = range(t.transition_start[row], t.transition_start[row + 1])
             found = {
-                frames_of(model, land(model, here[0], int(t.target[e]))): (
+                frames_of(model, landing(model, here[0], int(t.target[e]))): (
                     model.exact.prob(e),
                     model.exact.reward(e),
                 )
                 for e in edges
             }
             assert found == cave.outcomes(frames_of(model, here), name)
-            here = land(model, here[0], int(t.target[int(rng.choice(edges))]))
+            here = landing(model, here[0], int(t.target[int(rng.choice(edges))]))
 
 
 def first_moves(model: RMDP) -> list[str]:

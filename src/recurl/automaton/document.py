@@ -55,7 +55,7 @@ from recurl.programs.boolean.translate import load_boolean_program
 KINDS = ("components", "grammar", "grid", "machine")
 KEYS = ("recurl", "name", "grid", "machine", "discount")
 ALONE = "0.99"
-"""Discount of machines in files of their own, where nothing else ends a run."""
+"""Discount of machines in separate files, where nothing else ends a run."""
 GRID_KEYS = (
     "map", "start", "slip", "sideways", "stays", "replaced", "breakdown", "step_reward", "rewards",
     "ends",
@@ -133,7 +133,7 @@ def loads(text: str, folder: str | os.PathLike[str] = ".") -> RMDP:
 
 
 def alone(machine: Machine, name: str | None = None, *, discount: Number = 1) -> RMDP:
-    """A machine as a model of its own: in each step the agent says one of its labels, or none.
+    """A machine as a model: in each step the agent says one of its labels, or none.
 
     Args:
         machine: The machine.

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recurl.automaton.mdp import Ints, LabelledMDP
+from recurl.automaton.mdp import LabelledMDP
 from recurl.automaton.moves import ENDS, OVER, Effect, Moves
 from recurl.errors import ModelError, Problem
+from recurl.model.tables import Longs, runs
 
 
 class ProductSteps(NamedTuple):
@@ -25,13 +26,13 @@ class ProductSteps(NamedTuple):
         transition: Transition of the world; -1 for an epsilon move.
     """
 
-    source: Ints
-    action: Ints
-    state: Ints
-    effect: Ints
-    kind: Ints
-    control: Ints
-    transition: Ints
+    source: Longs
+    action: Longs
+    state: Longs
+    effect: Longs
+    kind: Longs
+    control: Longs
+    transition: Longs
 
     def take(self, rows: np.ndarray) -> ProductSteps:
         """Some of the rows."""
@@ -55,9 +56,9 @@ class Expansion:
     moves: Moves
     effects: list[Effect] = field(default_factory=list)
     silent: dict[tuple[int, int], list[int]] = field(default_factory=dict)
-    reads: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    choices: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    columns: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    reads: Longs = field(default_factory=lambda: np.zeros(0, np.int64))
+    choices: Longs = field(default_factory=lambda: np.zeros(0, np.int64))
+    columns: Longs = field(default_factory=lambda: np.zeros(0, np.int64))
     _numbers: dict[Effect, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -89,7 +90,7 @@ class Expansion:
             place = f"machine {self.moves.machine.name}"
             raise ModelError([Problem(place, str(error), fix)]) from None
 
-    def steps(self, state: Ints, control: Ints, string: Ints) -> ProductSteps:
+    def steps(self, state: Longs, control: Longs, string: Longs) -> ProductSteps:
         """All moves of states of the product, given as three columns."""
         here = np.arange(len(state))
         parts = [self._choice(c, here, state, control, string) for c in range(self.reads.shape[2])]
@@ -99,7 +100,9 @@ class Expansion:
         order = np.lexsort((columns[1], columns[0]))
         return ProductSteps(*(column[order] for column in columns))
 
-    def _choice(self, c: int, here: Ints, state: Ints, control: Ints, string: Ints) -> ProductSteps:
+    def _choice(
+        self, c: int, here: Longs, state: Longs, control: Longs, string: Longs
+    ) -> ProductSteps:
         """Actions of the world under one choice."""
         m = self.mdp
         here = here[self.choices[control, string] > c]
@@ -107,8 +110,7 @@ class Expansion:
         first = m.transition_start[m.action_start[s]]
         count = m.transition_start[m.action_start[s + 1]] - first
         source = np.repeat(here, count)
-        begins = np.cumsum(count) - count
-        t = np.repeat(first - begins, count) + np.arange(int(count.sum()))
+        t = runs(first, count)
         actions = m.action_start[1:] - m.action_start[:-1]
         own = np.searchsorted(m.transition_start, t, side="right") - 1
         action = own - m.action_start[state[source]] + c * actions[state[source]]
@@ -118,7 +120,9 @@ class Expansion:
         kind, after = np.where(over, ENDS, kind), np.where(over, OVER, after)
         return ProductSteps(source, action, m.target[t], effect, kind, after, t)
 
-    def _silent(self, e: int, here: Ints, state: Ints, control: Ints, string: Ints) -> ProductSteps:
+    def _silent(
+        self, e: int, here: Longs, state: Longs, control: Longs, string: Longs
+    ) -> ProductSteps:
         """The epsilon move with this number, of each state that has it."""
         table = np.full((len(self.choices), len(self.moves.strings)), -1, np.int64)
         for (q, w), effects in self.silent.items():

@@ -27,7 +27,7 @@ from recurl.errors import ModelError, RecurlError
 from recurl.grammar.document import read_grammar
 from recurl.model.document.pieces import TreePieces
 from recurl.model.document.tree import Tree
-from recurl.model.report import Path, Report
+from recurl.model.report import KeyPath, Report
 
 KEYS = (
     "name", "start", "stack", "final", "labels", "exclusive", "otherwise", "first_match", "rules",
@@ -37,7 +37,7 @@ GRAMMAR_KEYS = ("name", "start", "terminals", "grammar")
 READING_KEYS = ("end", "accept", "reject", "conflicts", "method")
 
 
-def read_machine(tree: Tree, pieces: TreePieces, path: Path) -> Machine | None:
+def read_machine(tree: Tree, pieces: TreePieces, path: KeyPath) -> Machine | None:
     """The machine in a tree; None if something is wrong, which is reported."""
     if isinstance(tree, dict) and "grammar" in tree:
         return _from_grammar(tree, pieces, path)
@@ -72,7 +72,7 @@ def read_machine(tree: Tree, pieces: TreePieces, path: Path) -> Machine | None:
         return None
 
 
-def _rule(tree: Tree, pieces: TreePieces, path: Path) -> Rule | None:
+def _rule(tree: Tree, pieces: TreePieces, path: KeyPath) -> Rule | None:
     fields = pieces.fields(tree, path, RULE_KEYS)
     if "from" not in fields:
         pieces.report.add(path, "has no `from`", "write from: STATE")
@@ -88,7 +88,7 @@ def _rule(tree: Tree, pieces: TreePieces, path: Path) -> Rule | None:
         return None
 
 
-def _from_grammar(tree: Tree, pieces: TreePieces, path: Path) -> Machine | None:
+def _from_grammar(tree: Tree, pieces: TreePieces, path: KeyPath) -> Machine | None:
     fields = pieces.fields(tree, path, (*GRAMMAR_KEYS, *READING_KEYS))
     text = {k: pieces.text(fields[k], (*path, k)) for k in READING_KEYS if k in fields}
     if pieces.report.problems:

@@ -188,15 +188,15 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     ) -> tuple[Any, dict[str, Any]]:
         """Observation and ``info`` after an effect, where a call would resume a given string."""
         if ended or effect.kind == ENDS:
-            told: dict[str, Any] = {"event": None}
+            reported: dict[str, Any] = {"event": None}
             if nested:
-                told = {"event": "return", "exit": len(self._exits) * len(self._after_pop)}
+                reported = {"event": "return", "exit": len(self._exits) * len(self._after_pop)}
             control, string, observation = -1, 0, copy(self._over)
         else:
-            place, told, string = self._moved(effect, below)
+            place, reported, string = self._moved(effect, below)
             control, observation = effect.state, self._encode(place, effect.state, string)
         mask = self._actions.mask(self._given, control, string)
-        return observation, told if mask is None else {**told, "action_mask": mask}
+        return observation, reported if mask is None else {**reported, "action_mask": mask}
 
     def _moved(self, effect: Effect, below: int) -> tuple[Any, dict[str, Any], int]:
         """Where an effect leads: the environment's place, event and string.
@@ -206,8 +206,8 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             below: The string that a call would be left to.
         """
         if effect.kind == CALLS:
-            told = {"event": "call", "exits": self._announced(effect.left)}
-            return self._raw, told, effect.callee
+            reported = {"event": "call", "exits": self._announced(effect.left)}
+            return self._raw, reported, effect.callee
         if effect.kind == LEAVES:
             place = int(self._which(self._raw))
             number = place * len(self._after_pop) + self._after_pop.index(effect.state)
@@ -222,28 +222,28 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if ended or effect.kind == ENDS:
             return self._unwind(paid, info)
         below = self._pending[-1] if self._pending else -1
-        place, told, self._string = self._moved(effect, below)
+        place, reported, self._string = self._moved(effect, below)
         self._control = effect.state
         if effect.kind == CALLS:
             self._pending.append(effect.left)
         elif effect.kind == LEAVES:
             self._below = self._pending.pop()
         self._running = not truncated
-        told = {**info, **told, **self._mask(info)}
-        return self._shown(place), paid, False, bool(truncated), told
+        reported = {**info, **reported, **self._mask(info)}
+        return self._shown(place), paid, False, bool(truncated), reported
 
     def _unwind(
         self, paid: float, info: dict[str, Any]
     ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """The run is over: leave one of the calls that are pending, or end."""
         self._lost = True
-        told: dict[str, Any] = {"event": None}
+        reported: dict[str, Any] = {"event": None}
         ended = not self._pending
         if not ended:
             self._string = self._below = self._pending.pop()
-            told = {"event": "return", "exit": len(self._exits) * len(self._after_pop)}
+            reported = {"event": "return", "exit": len(self._exits) * len(self._after_pop)}
         self._running = not ended
-        return self._shown(None), paid, ended, False, {**info, **told, **self._mask(info)}
+        return self._shown(None), paid, ended, False, {**info, **reported, **self._mask(info)}
 
     def _announced(self, left: int) -> tuple[Any, ...]:
         """The caller's observation after each exit, given the string it is left with."""

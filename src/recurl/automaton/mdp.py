@@ -16,8 +16,8 @@ from recurl.model.names import is_name, is_text
 from recurl.model.numbers import NumberColumn, exact, number_text
 from recurl.model.report import Report, shown
 from recurl.model.spec import Number
+from recurl.model.tables import Longs
 
-Ints = npt.NDArray[np.int64]
 Labels = Callable[[Any, Any, Any], Iterable[str]]
 """Labels of a step, given state, action and next state."""
 
@@ -89,14 +89,14 @@ class LabelledMDP:
         self.start = writer.start(start, self.states)
         writer.report.raise_any()
         counts = np.array([len(row) for row in rows], np.int64)
-        self.action_start: Ints = np.concatenate([[0], np.cumsum(counts)])
+        self.action_start: Longs = np.concatenate([[0], np.cumsum(counts)])
         self.actions = tuple(writer.actions)
-        self.transition_start: Ints = np.array(writer.transition_start, np.int64)
-        self.target: Ints = np.array(writer.target, np.int64)
-        self.label: Ints = np.array(writer.label, np.int64)
+        self.transition_start: Longs = np.array(writer.transition_start, np.int64)
+        self.target: Longs = np.array(writer.target, np.int64)
+        self.label: Longs = np.array(writer.label, np.int64)
         self.ends = np.array(writer.ends, np.bool_)
-        self.prob: Ints = np.array(writer.prob, np.int64)
-        self.reward: Ints = np.array(writer.reward, np.int64)
+        self.prob: Longs = np.array(writer.prob, np.int64)
+        self.reward: Longs = np.array(writer.reward, np.int64)
         self.prob_values, self.reward_values = tuple(writer.probs), tuple(writer.rewards)
         self.label_sets = tuple(writer.label_sets)
         self.labels = tuple(sorted(set(labels).union(*self.label_sets)))

@@ -10,13 +10,12 @@ from fractions import Fraction
 import numpy as np
 
 from recurl.automaton.expansion import Expansion, ProductSteps
-from recurl.automaton.mdp import Ints
 from recurl.automaton.moves import CALLS, ENDS, LEAVES, STAYS
-from recurl.automaton.saturation import Box, Saturation
+from recurl.automaton.saturation import Box, Saturation, spread_lanes
 from recurl.model.names import Names
 from recurl.model.numbers import ExactNumbers, shortest_text
 from recurl.model.rmdp import RMDP
-from recurl.model.tables import Floats, Layout, Tables
+from recurl.model.tables import Floats, Layout, Longs, Tables
 
 NEVER = -2
 """Stands for an exit that nothing leads to, of a component that cannot be left."""
@@ -38,10 +37,10 @@ class ProductPlan:
 
     expansion: Expansion
     components: list[int]
-    entries: list[Ints]
-    exits: list[Ints]
+    entries: list[Longs]
+    exits: list[Longs]
     lanes: list[list[int]]
-    inner: list[Ints]
+    inner: list[Longs]
     boxes: list[Box]
     layout: Layout
     number: dict[int, int] = field(default_factory=dict)
@@ -67,7 +66,7 @@ class ProductPlan:
             expansion, components, entries, exits, lanes, inner, boxes, layout, number=number
         )
 
-    def configurations(self) -> tuple[Ints, Ints, Ints, Ints]:
+    def configurations(self) -> tuple[Longs, Longs, Longs, Longs]:
         """Vertices that act, and their world state, machine state and string."""
         vertices, pairs, strings = [], [], []
         width, L = len(self.expansion.moves.strings), self.layout
@@ -103,7 +102,7 @@ class ProductPlan:
         return int(first) + len(self.exits[component]) + self.lanes[component].index(lane)
 
 
-def _sorted(keys: set[int]) -> Ints:
+def _sorted(keys: set[int]) -> Longs:
     return np.array(sorted(keys), np.int64)
 
 
@@ -113,13 +112,7 @@ def _all_lanes(components: list[int], reached: Saturation) -> list[list[int]]:
     for k in components:
         if not lanes[k] and not reached.exits[k]:
             lanes[k].add(NEVER)
-    changed = True
-    while changed:
-        changed = False
-        for box in reached.boxes:
-            missing = lanes[box.callee] - lanes[box.owner]
-            lanes[box.owner] |= missing
-            changed |= bool(missing)
+    spread_lanes(lanes, reached.boxes)
     return [sorted(lanes[k], key=lambda lane: (lane < 0, lane)) for k in components]
 
 
@@ -169,15 +162,15 @@ def write_product(name: str, expansion: Expansion, reached: Saturation) -> RMDP:
 class _Rows:
     """Transitions in the order of their vertices and actions; lanes have one each."""
 
-    vertex: Ints
-    action: Ints
-    target: Ints
-    effect: Ints
-    transition: Ints
+    vertex: Longs
+    action: Longs
+    target: Longs
+    effect: Longs
+    transition: Longs
 
     @classmethod
     def of(
-        cls, steps: ProductSteps, vertex: Ints, target: Ints, lanes: list[tuple[int, int]]
+        cls, steps: ProductSteps, vertex: Longs, target: Longs, lanes: list[tuple[int, int]]
     ) -> _Rows:
         ports = np.array(lanes, np.int64).reshape(-1, 2)
         none = np.full(len(ports), -1)
@@ -191,20 +184,20 @@ class _Rows:
         order = np.lexsort((columns[1], columns[0]))
         return cls(*(column[order] for column in columns))
 
-    def _first(self) -> Ints:
+    def _first(self) -> Longs:
         """The first transition of each action."""
         new = (np.diff(self.vertex) != 0) | (np.diff(self.action) != 0)
         return np.concatenate([[0], np.flatnonzero(new) + 1])
 
-    def transition_start(self) -> Ints:
+    def transition_start(self) -> Longs:
         return np.append(self._first(), len(self.vertex))
 
-    def action_start(self, n_vertices: int) -> Ints:
+    def action_start(self, n_vertices: int) -> Longs:
         counts = np.bincount(self.vertex[self._first()], minlength=n_vertices)
         return np.concatenate([[0], np.cumsum(counts)])
 
 
-def _targets(plan: ProductPlan, steps: ProductSteps, vertex: Ints) -> Ints:
+def _targets(plan: ProductPlan, steps: ProductSteps, vertex: Longs) -> Longs:
     """The vertex that each move leads to."""
     L, columns = plan.layout, plan.expansion.columns
     width = len(plan.expansion.moves.strings)
@@ -229,12 +222,12 @@ def _targets(plan: ProductPlan, steps: ProductSteps, vertex: Ints) -> Ints:
     return target
 
 
-def _place(target: Ints, mask: np.ndarray, keys: Ints, known: Ints, first: int) -> None:
+def _place(target: Longs, mask: np.ndarray, keys: Longs, known: Longs, first: int) -> None:
     """Numbers of the chosen keys among the known ones, counted from the first."""
     target[mask] = first + np.searchsorted(known, keys[mask])
 
 
-Coded = tuple[list[Fraction], Ints]
+Coded = tuple[list[Fraction], Longs]
 """Different numbers, and which of them each transition has."""
 
 
@@ -251,7 +244,7 @@ def _numbers(expansion: Expansion, rows: _Rows) -> tuple[Coded, Coded]:
     return (probs, prob), (rewards, code.reshape(-1))
 
 
-def _texts(values: list[Fraction], code: Ints) -> list[str]:
+def _texts(values: list[Fraction], code: Longs) -> list[str]:
     texts = [shortest_text(value) for value in values]
     return [texts[i] for i in code.tolist()]
 

@@ -8,15 +8,16 @@ caller adds a state for every exit that is known. What is left out cannot happen
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from recurl.automaton.expansion import Expansion, ProductSteps
-from recurl.automaton.mdp import Ints
 from recurl.automaton.moves import CALLS, ENDS, LEAVES, OVER, STAYS
 from recurl.errors import LimitError
+from recurl.model.tables import Longs
 
 
 class Box(NamedTuple):
@@ -74,7 +75,7 @@ class Saturation:
             state, rest = np.divmod(rest, self._width)
             control, string = np.divmod(rest, self.strings)
             self._follow(self.expansion.steps(state, control, string), component)
-        self._spread_lanes()
+        spread_lanes(self.lanes, self.boxes)
 
     @property
     def _width(self) -> int:
@@ -93,7 +94,7 @@ class Saturation:
         self.entries[component].update(pairs)
         self._add(component, pairs, component)
 
-    def _follow(self, steps: ProductSteps, component: Ints) -> None:
+    def _follow(self, steps: ProductSteps, component: Longs) -> None:
         owner = component[steps.source]
         pair = steps.state * self.controls + steps.control
         left, callee = (self.expansion.columns[steps.effect, i] for i in (2, 3))
@@ -121,18 +122,19 @@ class Saturation:
         for box in self._callers[component]:
             self._add(box.owner, list(new), box.left)
 
-    def _spread_lanes(self) -> None:
-        """The end of a run inside a call is one of the caller, too."""
-        changed = True
-        while changed:
-            changed = False
-            for box in sorted(self.boxes):
-                missing = self.lanes[box.callee] - self.lanes[box.owner]
-                self.lanes[box.owner] |= missing
-                changed |= bool(missing)
+
+def spread_lanes(lanes: dict[int, set[int]], boxes: Iterable[Box]) -> None:
+    """Give every caller the lanes of what it calls: the end of a run inside a call is its, too."""
+    ordered, changed = sorted(boxes), True
+    while changed:
+        changed = False
+        for box in ordered:
+            missing = lanes[box.callee] - lanes[box.owner]
+            lanes[box.owner] |= missing
+            changed |= bool(missing)
 
 
-def _groups(mask: np.ndarray, *columns: Ints) -> list[tuple[int, int, list[int]]]:
+def _groups(mask: np.ndarray, *columns: Longs) -> list[tuple[int, int, list[int]]]:
     """The chosen rows as groups of the first two columns, with the values of the third, once."""
     first, second, value = (column[mask] for column in columns)
     if not len(first):

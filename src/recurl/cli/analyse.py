@@ -1,4 +1,4 @@
-"""``recurl analyse``: does every run end, whatever one does?"""
+"""``recurl analyse``: does every run end, under every policy?"""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ EXAMPLES = """\
 
 
 def analyse(model: ModelName, parameters: Parameters = None, json: AsJson = False) -> None:
-    """Say whether every run ends, whatever one does.
+    """Say whether every run ends, under every policy.
 
-    A model is proper if every strategy ends after finitely many steps on average. Where one does
+    A model is proper if every policy ends after finitely many steps on average. Where one does
     not, it is shown.
     """
     from recurl.progress import Progress
@@ -34,7 +34,7 @@ def analyse(model: ModelName, parameters: Parameters = None, json: AsJson = Fals
         return
     show(str(analysis))
     if analysis.witness is not None:
-        show(f"A strategy that need not end is {analysis.witness.kind}.")
+        show(f"A policy that need not end is {analysis.witness.kind}.")
         show(*choice_table(analysis.witness))
 
 

@@ -1,4 +1,4 @@
-"""The choices of a policy, wherever a run under it comes to one."""
+"""The choices of a policy at the vertices that its runs reach."""
 
 from __future__ import annotations
 

@@ -112,8 +112,8 @@ def _print_components(model: RMDP, wanted: range, limits: Limits) -> None:
 def print_component(model: RMDP, component: int, limits: Limits) -> None:
     """Print entries, exits, boxes, and a row for every action."""
     rows = list(islice(_rows(model, component, limits), limits.actions))
-    vertices = _vertices(model, component)
-    left = sum(len(_actions(model, v)) for v in vertices) - len(rows)
+    t = model.tables
+    left = sum(len(t.actions_of(v)) for v in t.vertices_of(component)) - len(rows)
     show(
         facts([(model.names.components[component], _ports(model, component, limits))]),
         "",
@@ -124,15 +124,15 @@ def print_component(model: RMDP, component: int, limits: Limits) -> None:
 
 def component_data(model: RMDP, component: int) -> dict[str, Any]:
     """Everything about a component, for machines."""
-    name = model.local_name
+    name, t = model.local_name, model.tables
     return {
-        "entries": [name(v) for v in _entries(model, component)],
-        "exits": [name(v) for v in _exits(model, component)],
+        "entries": [name(v) for v in t.entries_of(component)],
+        "exits": [name(v) for v in t.exits_of(component)],
         "boxes": dict(_boxes(model, component)),
         "vertices": {
-            name(v): {model.action_name(a): _action_data(model, a) for a in _actions(model, v)}
-            for v in _vertices(model, component)
-            if _actions(model, v)
+            name(v): {model.action_name(a): _action_data(model, a) for a in t.actions_of(v)}
+            for v in t.vertices_of(component)
+            if t.actions_of(v)
         },
     }
 
@@ -145,20 +145,20 @@ def _action_data(model: RMDP, action: int) -> list[dict[str, Any]]:
             "prob": float(t.prob[i]),
             "reward": float(t.reward[i]),
         }
-        for i in _transitions(model, action)
+        for i in t.transitions_of(action)
     ]
 
 
 def _ports(model: RMDP, component: int, limits: Limits) -> str:
     """Entries, exits and boxes in words."""
-    name = model.local_name
+    name, t = model.local_name, model.tables
     called: dict[str, list[str]] = {}
     for box, callee in _boxes(model, component):
         called.setdefault(callee, []).append(box)
     boxes = [f"{listed(names, limits.names)} -> {callee}" for callee, names in called.items()]
     parts = [
-        "entries " + listed([name(v) for v in _entries(model, component)], limits.names),
-        "exits " + listed([name(v) for v in _exits(model, component)], limits.names),
+        "entries " + listed([name(v) for v in t.entries_of(component)], limits.names),
+        "exits " + listed([name(v) for v in t.exits_of(component)], limits.names),
         "boxes " + listed(boxes, limits.names, "; ") if boxes else "",
     ]
     return "\n".join(part for part in parts if part)
@@ -177,9 +177,9 @@ def listed(names: Sequence[str], longest: int | None, between: str = ", ") -> st
 
 
 def _rows(model: RMDP, component: int, limits: Limits) -> Iterator[tuple[str, str, str, str]]:
-    for vertex in _vertices(model, component):
+    for vertex in model.tables.vertices_of(component):
         name = model.local_name(vertex)
-        for action in _actions(model, vertex):
+        for action in model.tables.actions_of(vertex):
             reward, targets = _outcomes(model, action)
             yield name, model.action_name(action), reward, listed(targets, limits.targets)
             name = ""
@@ -188,7 +188,7 @@ def _rows(model: RMDP, component: int, limits: Limits) -> Iterator[tuple[str, st
 def _outcomes(model: RMDP, action: int) -> tuple[str, list[str]]:
     """The reward of an action, if all its transitions pay the same, and where they lead."""
     exact, target = model.exact, model.tables.target
-    transitions = _transitions(model, action)
+    transitions = model.tables.transitions_of(action)
     same = len({exact.reward(i) for i in transitions}) == 1
     targets = []
     for i in transitions:
@@ -198,35 +198,11 @@ def _outcomes(model: RMDP, action: int) -> tuple[str, list[str]]:
     return short_number(exact.reward(transitions[0])) if same else "", targets
 
 
-def _vertices(model: RMDP, component: int) -> range:
-    start = model.tables.component_start
-    return range(int(start[component]), int(start[component + 1]))
-
-
-def _entries(model: RMDP, component: int) -> range:
-    return _vertices(model, component)[: int(model.tables.n_entries[component])]
-
-
-def _exits(model: RMDP, component: int) -> range:
-    first, count = int(model.tables.n_entries[component]), int(model.tables.n_exits[component])
-    return _vertices(model, component)[first : first + count]
-
-
 def _boxes(model: RMDP, component: int) -> list[tuple[str, str]]:
     """Names of the boxes and of the components that they call."""
     t, names = model.tables, model.names
-    first, end = t.box_owner.searchsorted([component, component + 1]).tolist()
-    return [(names.boxes[b], names.components[int(t.box_component[b])]) for b in range(first, end)]
-
-
-def _actions(model: RMDP, vertex: int) -> range:
-    start = model.tables.action_start
-    return range(int(start[vertex]), int(start[vertex + 1]))
-
-
-def _transitions(model: RMDP, action: int) -> range:
-    start = model.tables.transition_start
-    return range(int(start[action]), int(start[action + 1]))
+    called = ((b, int(t.box_component[b])) for b in t.boxes_of(component))
+    return [(names.boxes[b], names.components[c]) for b, c in called]
 
 
 def call_tree(model: RMDP, longest: int | None = None) -> Tree:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recurl.cli.numbers import count
+from recurl.cli.output import complain
+
+if TYPE_CHECKING:
+    from recurl.experiment.record import Record
 
 On = Annotated[
     str,
@@ -25,6 +30,15 @@ Checkpoints = Annotated[
     ),
 ]
 Retries = Annotated[int, count("How often a run that fails is tried again.", least=0, most=1000)]
+
+
+def end_if_failed(records: Sequence[Record]) -> None:
+    """Say which runs failed, and why, and end with 1 if any did."""
+    errors = {f"{r.experiment} {r.method}-{r.seed}": r.error for r in records if r.failed}
+    if errors:
+        typer.echo(failures(errors), err=True)
+        complain(f"{len(errors)} of {len(records)} runs failed; their records have the tracebacks")
+        raise typer.Exit(1)
 
 
 def failures(errors: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""``recurl experiment``: runs of one's own models and methods, from a file."""
+"""``recurl experiment``: runs of models and methods that a file names."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recurl.cli.engines import Checkpoints, On, Retries, Workers, failures
-from recurl.cli.output import AsJson, UsageError, complain, print_json, show, table, this_command
+from recurl.cli.engines import Checkpoints, On, Retries, Workers, end_if_failed
+from recurl.cli.output import AsJson, print_json, readable, show, table, this_command
 from recurl.interrupts import farewell
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ def experiment(
     """
     from recurl.experiment.document import load_experiments
 
-    if not file.is_file():
-        raise UsageError(f"{file}: file not found")
+    readable(file)
     how = {"on": on, "workers": workers, "checkpoints": checkpoints, "retries": retries}
     run_and_report(load_experiments(file), out or Path(file.stem), json=json, **how)
 
@@ -69,12 +68,7 @@ def run_and_report(experiments: Sequence[Experiment], out: Path, *, json: bool, 
     with Progress("solving for the optimum"):
         studies = [read_study(out / one.name) for one in experiments]
     write_and_show(studies, out, json=json)
-    failed = [record for record in records if record.failed]
-    if failed:
-        errors = {f"{one.experiment} {one.method}-{one.seed}": one.error for one in failed}
-        typer.echo(failures(errors), err=True)
-        complain(f"{len(errors)} of {len(records)} runs failed; their records have the tracebacks")
-        raise typer.Exit(1)
+    end_if_failed(records)
 
 
 def write_and_show(studies: Sequence[Study], out: Path, *, json: bool) -> None:

@@ -15,10 +15,10 @@ EXAMPLES = """\
 """
 
 _OTHERS = (
-    ("boolean", "boolean programs", ".bp"),
-    ("machine", "reward machines in the published text format", ".txt"),
+    (".bp", "boolean programs", "yes", "-"),
+    (".txt", "reward machines in the published text format", "yes", "-"),
 )
-"""Formats that are read as something else first: a program, a machine."""
+"""Rows of formats that are read as something else first: a program, a machine."""
 
 
 def formats(json: AsJson = False) -> None:
@@ -32,8 +32,7 @@ def formats(json: AsJson = False) -> None:
         (" ".join(f.suffixes), f.title, _needs(f) if f.read else "-", "yes" if f.write else "-")
         for f in all_formats()
     ]
-    rows += [(suffix, title, "yes", "-") for _, title, suffix in _OTHERS]
-    show(table("suffix", "format", "read", "write", rows=rows))
+    show(table("suffix", "format", "read", "write", rows=[*rows, *_OTHERS]))
 
 
 def _needs(format: Format) -> str:

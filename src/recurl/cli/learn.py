@@ -10,8 +10,17 @@ import typer
 
 from recurl.cli import runs
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.numbers import count, real
-from recurl.cli.output import AsJson, UsageError, counted, print_json, sampled, show, table
+from recurl.cli.numbers import Discount, count, real
+from recurl.cli.output import (
+    AsJson,
+    UsageError,
+    counted,
+    print_json,
+    readable,
+    sampled,
+    show,
+    table,
+)
 from recurl.interrupts import farewell
 from recurl.registration import register_environments
 
@@ -60,7 +69,7 @@ def learn(
     learning_rate: Annotated[float | None, real("Constant learning rate.", above=0, most=1)] = None,
     exploration: Annotated[float | None, real("Rate of exploration.", least=0, most=1)] = None,
     quantum: Annotated[float | None, real("Rounding of exit values.", least=0)] = None,
-    discount: Annotated[float, real("Discount of each step.", above=0, most=1)] = 1.0,
+    discount: Discount = 1.0,
     episode_limit: Annotated[int, count("Steps after which episodes are cut.")] = 1000,
     evaluate_every: Annotated[
         int, count("Test the greedy policy every N steps; 0 for never.", least=0)
@@ -115,8 +124,7 @@ def _from_file(path: Path) -> tuple[str, dict[str, Any]]:
     """Algorithm and settings of a file with one method."""
     from recurl.experiment.document import load_experiments
 
-    if not path.is_file():
-        raise UsageError(f"{path}: file not found")
+    readable(path)
     experiment = load_experiments(path)[0]
     if len(experiment.methods) != 1:
         names = ", ".join(method.name for method in experiment.methods)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recurl.cli.output import UsageError
+from recurl.cli.output import UsageError, readable
 from recurl.cli.programs import is_program, read_program
 from recurl.errors import UnknownNameError
 from recurl.registration import zoo_names
@@ -101,8 +101,7 @@ def _loaded(path: Path, parameters: Sequence[str]) -> RMDP:
     from recurl.automaton.document import load_with
 
     options = read_options(path, parameters)
-    if not path.is_file():
-        raise UsageError(f"{path}: file not found")
+    readable(path)
     return load_with(path, options)
 
 

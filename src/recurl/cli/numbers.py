@@ -75,4 +75,5 @@ def real(
     return typer.Option(parser=read, metavar="NUMBER", help=help)
 
 
+Discount = Annotated[float, real("Discount of each step.", above=0, most=1)]
 Seed = Annotated[int, count("Seed of all randomness.", least=0, most=2**32 - 1)]

@@ -14,26 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recurl.errors import RecurlError
-from recurl.model.terminal import WIDTH, table, text_of
+from recurl.model.text_tables import WIDTH, text_of
+from recurl.model.text_tables import table as table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-
-
-__all__ = [
-    "AsJson",
-    "UsageError",
-    "complain",
-    "counted",
-    "facts",
-    "print_json",
-    "show",
-    "table",
-    "writable",
-]
 
 
 class UsageError(RecurlError):
@@ -114,6 +102,12 @@ def sampled(mean: float, margin: float) -> str:
         '-5.336 ± 0.041 (sampled, 95 %)'
     """
     return f"{mean:.6g} ± {margin:.2g} (sampled, 95 %)"
+
+
+def readable(path: Path) -> None:
+    """Complain about a file that is not there."""
+    if not path.is_file():
+        raise UsageError(f"{path}: file not found")
 
 
 def writable(*paths: Path | None) -> None:

@@ -11,7 +11,7 @@ import typer
 from recurl.cli.choices import choice_table, choices
 from recurl.cli.engines import On
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.numbers import Seed, count, real
+from recurl.cli.numbers import Discount, Seed, count, real
 from recurl.cli.output import AsJson, UsageError, print_json, show, this_command, writable
 from recurl.interrupts import farewell
 
@@ -50,7 +50,7 @@ def pac(
     reward_bound: Annotated[
         float | None, real("Bound on rewards, in absolute value.", least=0)
     ] = None,
-    discount: Annotated[float, real("Discount of each step.", above=0, most=1)] = 1.0,
+    discount: Discount = 1.0,
     drift: Annotated[
         str | None, typer.Option(help="c_o,mu,b: assumptions without a discount.")
     ] = None,

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recurl.cli.output import UsageError
+from recurl.cli.output import UsageError, readable
 from recurl.errors import RecurlError, UnknownNameError
 from recurl.registration import register_environments
 
@@ -55,8 +55,7 @@ def read_program(
     """
     file, _, function = name.rpartition(":")
     path = Path(file if file.endswith(".py") else name)
-    if not path.is_file():
-        raise UsageError(f"{path}: file not found")
+    readable(path)
     if path.suffix == ".bp":
         return _boolean(path, [*parameters, *arguments])
     program = _find(path, _imported(path), function if file.endswith(".py") else "")
@@ -73,7 +72,7 @@ def _boolean(path: Path, arguments: Sequence[str]) -> Called:
 
 
 def _imported(path: Path) -> ModuleType:
-    """The module that a file of the user's own defines; its folder is searched for imports."""
+    """The module that a user's file defines; its folder is searched for imports."""
     register_environments()
     folder = str(path.absolute().parent)
     if folder not in sys.path:

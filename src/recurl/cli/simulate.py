@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.numbers import Seed, count, real
+from recurl.cli.numbers import Discount, Seed, count
 from recurl.cli.output import AsJson, UsageError, counted, facts, print_json, sampled, show
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def simulate(
     episodes: Annotated[int, count("How many episodes to run.", most=10**9)] = 10_000,
     seed: Seed = 0,
     step_limit: Annotated[int, count("Steps after which an episode is cut.")] = 1_000_000,
-    discount: Annotated[float, real("Discount of each step.", above=0, most=1)] = 1.0,
+    discount: Discount = 1.0,
     trace: Annotated[int, count("Episodes to show step by step.", least=0, most=10**6)] = 0,
     json: AsJson = False,
 ) -> None:
@@ -142,12 +142,11 @@ def _range(numbers: np.ndarray) -> str:
 
 def _trace_lines(trace: Trace) -> list[str]:
     """The first steps of an episode, indented by depth as far as that is readable."""
-    model, lines = trace.model, list[str]()
+    lines = list[str]()
     for step in islice(trace, TRACE_STEPS):
         depth = len(step.stack)
         indent = "  " * depth if depth <= DEEPEST else f"{'  ' * DEEPEST}[{depth + 1}] "
-        action = f"{model.action_name(step.action)} ({step.reward:+g})"
-        lines.append(f"{indent}{model.vertex_name(step.vertex)}: {action}")
+        lines.append(f"{indent}{trace.line(step)}")
     if len(trace) > TRACE_STEPS:
         more = counted(len(trace) - TRACE_STEPS, "more step")
         lines.append(f"... and {more} (all with --json)")

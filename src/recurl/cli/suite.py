@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recurl.cli.engines import Checkpoints, On, Retries, Workers, failures
+from recurl.cli.engines import Checkpoints, On, Retries, Workers, end_if_failed
 from recurl.cli.numbers import count, real
-from recurl.cli.output import AsJson, UsageError, complain, print_json, show, table, this_command
+from recurl.cli.output import AsJson, UsageError, print_json, show, table, this_command
 from recurl.interrupts import farewell
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ EXAMPLES = """\
 """
 
 ACTIONS = ("list", "run", "table", "report")
+HEADS = ("task", "vertices", "seen as", "reward", "horizon", "optimum", "stackless", "uniform")
 
 
 def suite(
@@ -99,14 +100,9 @@ def _list(chosen: Sequence[Setting], *, json: bool) -> None:
     for family in FAMILIES:
         rows = [_line(one) for one in chosen if one.task.family == family]
         if rows:
-            show(f"{family}: {FAMILIES[family]}", _setting_table(rows), "")
+            show(f"{family}: {FAMILIES[family]}", table(*HEADS, rows=rows), "")
     budgets = ", ".join(f"{steps:,} ({size})" for size, steps in STEPS.items())
     show(f"Training steps: {budgets}", f"Agents: {', '.join(agents)}, or module:Class")
-
-
-def _setting_table(rows: Sequence[Sequence[str]]) -> Any:
-    heads = ("task", "vertices", "seen as", "reward", "horizon", "optimum", "stackless", "uniform")
-    return table(*heads, rows=rows)
 
 
 def _line(setting: Setting) -> list[str]:
@@ -141,18 +137,13 @@ def _run(
     from recurl.experiment.progress import Display
     from recurl.suite.run import run_suite
 
-    # A module of one's own is looked for where the command is given.
+    # An agent's module may be in the folder where the command is given.
     sys.path.insert(0, os.getcwd())
     stopped = f"Stopped. Finished runs are saved in {out}. Continue: {this_command()}"
     with farewell(lambda: stopped), Display(sampled=False) as watch:
         records = run_suite(agents, chosen, out, watch=watch, **how)
     _compare(out, chosen, write=False, json=json)
-    failed = [record for record in records if record.failed]
-    if failed:
-        errors = {f"{one.experiment} {one.method}-{one.seed}": one.error for one in failed}
-        typer.echo(failures(errors), err=True)
-        complain(f"{len(errors)} of {len(records)} runs failed; their records have the tracebacks")
-        raise typer.Exit(1)
+    end_if_failed(records)
 
 
 def _compare(out: Path, chosen: Sequence[Setting], *, write: bool, json: bool) -> None:

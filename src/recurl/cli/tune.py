@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recurl.cli.engines import Checkpoints, On, Retries, Workers, failures
-from recurl.cli.output import AsJson, UsageError, complain, print_json, show, table, this_command
+from recurl.cli.output import AsJson, complain, print_json, readable, show, table, this_command
 from recurl.interrupts import farewell
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def tune(
     from recurl.experiment.search import load_search
     from recurl.experiment.tune import tune as search_settings
 
-    if not file.is_file():
-        raise UsageError(f"{file}: file not found")
+    readable(file)
     search, folder = load_search(file), out or Path(file.stem)
     stopped = f"Stopped. The trials are saved in {folder}. Continue: {this_command()}"
     with farewell(lambda: stopped), TuneDisplay(search) as watch:
@@ -65,11 +64,11 @@ def tune(
 
 
 def _conclude(tuned: Tuned, out: Path, *, json: bool) -> None:
-    from recurl.experiment.tune_report import complete, importance, write_tuned
+    from recurl.experiment.tune_report import complete_trials, importance, write_tuned
 
     if tuned.failures:
         typer.echo(failures(tuned.failures), err=True)
-    if not (ranked := complete(tuned)):
+    if not (ranked := complete_trials(tuned)):
         complain("no trial is complete: there are no best settings")
         raise typer.Exit(1)
     files, shares = write_tuned(tuned, out), importance(tuned)

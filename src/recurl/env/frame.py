@@ -257,9 +257,9 @@ def _draw_shape(canvas: ImageDraw, shape: Rectangle | Stroke | Text, zoom: float
         canvas.polygon([(zoom * a, zoom * b) for a, b in head], LINE)
 
 
-def _points(curve: Any, count: int = 12) -> list[tuple[float, float]]:
+def _points(curve: Any) -> list[tuple[float, float]]:
     """Points along a Bezier curve."""
-    t = np.linspace(0, 1, count)[:, None]
+    t = np.linspace(0, 1, 12)[:, None]
     a, b, c, d = (np.array(point) for point in curve)
     line = (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t**2 * c + t**3 * d
     return [(float(x), float(y)) for x, y in line]

@@ -238,8 +238,7 @@ class ModelEnv(gym.Env[Any, Any]):
     def _exit(self, step: Step) -> int:
         t = self.model.tables
         assert step.exit is not None
-        start = t.start_component
-        return int(t.component_start[start] + t.n_entries[start]) + step.exit
+        return t.exits_of(int(t.vertex_component[step.vertex]))[step.exit]
 
     def _info(self, step: Step) -> dict[str, Any]:
         info: dict[str, Any] = {"event": step.event, "action_mask": self._mask()}

@@ -90,14 +90,14 @@ _LONGEST = 10
 """How many times longer than asked a check goes on until a call has returned."""
 
 
-Reset = tuple[Any, dict[str, Any]]
+ResetResult = tuple[Any, dict[str, Any]]
 """The result of ``env.reset``."""
 
-Step = tuple[Any, Any, bool, bool, dict[str, Any]]
+StepResult = tuple[Any, Any, bool, bool, dict[str, Any]]
 """The result of ``env.step``."""
 
 
-def reset_result(found: Any) -> Reset:
+def reset_result(found: Any) -> ResetResult:
     """The result of ``env.reset``, if it has its two parts.
 
     Raises:
@@ -107,7 +107,7 @@ def reset_result(found: Any) -> Reset:
     return found  # type: ignore[no-any-return]
 
 
-def step_result(found: Any) -> Step:
+def step_result(found: Any) -> StepResult:
     """The result of ``env.step``, if it has its five parts.
 
     Raises:
@@ -274,7 +274,7 @@ def known_event(info: dict[str, Any], terminated: bool = False) -> str | None:
 
 
 def told_event(info: dict[str, Any], terminated: bool = False) -> str | None:
-    """The event of a step in an environment whose ``reset`` told one.
+    """The event of a step in an environment whose ``reset`` reported one.
 
     Raises:
         ProtocolError: There is none, and the step did not end the run; or see `known_event`.

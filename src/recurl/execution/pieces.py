@@ -96,7 +96,7 @@ def run_pieces(
     """Do a piece of work for every item, on any engine; returns the outcomes in their order.
 
     A piece calls ``work(shared, item, link)``. It should depend on nothing else: then its result is
-    the same on every engine. A piece that takes long keeps checkpoints of its own (see
+    the same on every engine. A piece that takes long keeps its own checkpoints (see
     `recurl.execution.store`), asks ``link.stopping()`` several times a second and raises `Stopped`
     after it has saved its state; if it is done again, it continues from there.
 
@@ -134,9 +134,9 @@ class Session:
 
     Args:
         work: As for `run_pieces`.
-        shared: Likewise.
-        on: Likewise.
-        workers: Likewise.
+        shared: As there.
+        on: As there.
+        workers: As there.
 
     Example:
         >>> def square(shared, item, link):

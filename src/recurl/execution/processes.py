@@ -1,4 +1,4 @@
-"""The engine of this machine: pieces run in processes of their own."""
+"""The engine of this machine: pieces run in separate processes."""
 
 from __future__ import annotations
 

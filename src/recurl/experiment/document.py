@@ -1,4 +1,4 @@
-"""Experiments of one's own, from a YAML file."""
+"""Experiments that a YAML file describes."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _experiment(
         title=name,
         model=_model(name, entry, folder),
         methods=methods,
-        steps=whole(steps, "steps", 1, MOST_STEPS),
+        steps=whole_number(steps, "steps", 1, MOST_STEPS),
         seeds=_seeds(top.get("seeds", "1")),
         settings=scalar(mapping(top.get("settings"), "settings")),
     )
@@ -138,15 +138,15 @@ def _method(name: str, entry: dict[str, Any]) -> Method:
 
 def _seeds(value: Any) -> tuple[int, ...]:
     if not isinstance(value, list):
-        return tuple(range(whole(value, "seeds", 1, MOST_SEEDS)))
-    return tuple(whole(seed, "a seed", 0, MOST_SEED) for seed in value)
+        return tuple(range(whole_number(value, "seeds", 1, MOST_SEEDS)))
+    return tuple(whole_number(seed, "a seed", 0, MOST_SEED) for seed in value)
 
 
-def whole(value: Any, what: str, least: int, most: int) -> int:
+def whole_number(value: Any, what: str, least: int, most: int) -> int:
     """A whole number within bounds; it may be written 1e5.
 
     Example:
-        >>> whole("1e5", "steps", 1, 10**15)
+        >>> whole_number("1e5", "steps", 1, 10**15)
         100000
     """
     try:

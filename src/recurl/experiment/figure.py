@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import math
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from recurl.experiment.paper import published_curves
 from recurl.experiment.settings import Method
 from recurl.experiment.statistics import band, thinned
 from recurl.experiment.study import Study
-from recurl.experiment.table import number
+from recurl.experiment.table import readable_number
 from recurl.learn.curve import Band
 from recurl.model.files import write_atomic
 from recurl.model.tables import Floats
@@ -46,13 +47,13 @@ _STYLE: Any = {
     "svg.hashsalt": "recurl",
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
-    # Names are text: a dollar sign in one begins no formula.
+    # Names are text: a dollar sign in one does not begin a formula.
     "text.parse_math": False,
 }
 
 
 class Surface(NamedTuple):
-    """Colours of what a figure is drawn on, and of what is drawn in no colour of its own."""
+    """Colours of the background of a figure, and of its text and lines."""
 
     paper: str
     ink: str
@@ -177,7 +178,7 @@ def _draw_published(axes: Axes, theirs: Band, label: str, style: dict[str, Any])
 
 def _draw_optimum(axes: Axes, value: float, ink: str) -> Artist:
     style: Any = {"color": ink, "linestyle": (0, (1, 1.5)), "linewidth": 1.3, "zorder": 5}
-    return axes.axhline(value, label=f"certified optimum {number(value)}", **style)
+    return axes.axhline(value, label=f"certified optimum {readable_number(value)}", **style)
 
 
 def _heights(steps: Floats, low: Floats, high: Floats) -> list[float]:
@@ -225,14 +226,20 @@ def _explain(axes: Axes, rows: list[list[Artist]]) -> None:
     )
 
 
-def save_figure(figure: Figure, folder: Path, name: str = "figure") -> list[Path]:
+def save_figure(figure: Figure, folder: Path) -> list[Path]:
     """Write a figure as PNG, PDF and SVG."""
     paths = []
     for suffix in FORMATS:
-        path = folder / f"{name}.{suffix}"
+        path = folder / f"figure.{suffix}"
         write_atomic(path, figure_bytes(figure, suffix))
         paths.append(path)
     return paths
+
+
+def figure_url(figure: Figure) -> str:
+    """A figure as a URL that holds all of it, for pages that need nothing else."""
+    svg = base64.b64encode(figure_bytes(figure, "svg")).decode()
+    return f"data:image/svg+xml;base64,{svg}"
 
 
 def figure_bytes(figure: Figure, suffix: str) -> bytes:

@@ -14,7 +14,7 @@ import msgspec
 from recurl.errors import CheckpointError, RecurlError
 from recurl.execution.pieces import results_of, run_pieces
 from recurl.experiment.options import check_settings, learner_class, learner_options
-from recurl.experiment.record import Record, curve_columns, run_record
+from recurl.experiment.record import CurveColumns, Record, curve_columns, run_record
 from recurl.experiment.run import exact_value, learn_to
 from recurl.experiment.settings import Experiment, Method, ModelChoice, Run
 from recurl.experiment.study import MODEL, OPTIMUM, SETTINGS, Study, experiment_optimum, read_study
@@ -221,7 +221,7 @@ def _read(run: Run, model: RMDP, file: Path) -> tuple[Record, Policy | None]:
     return record, policy
 
 
-def _curve(learner: Learner) -> dict[str, list[float | None]]:
+def _curve(learner: Learner) -> CurveColumns:
     """The curve of a run, with a test at its end if there is none."""
     if not len(learner.curve) or learner.curve.last.steps < learner.steps:
         learner.curve.add(learner.test())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from recurl.experiment.run import Watch
 from recurl.experiment.tune import TuneWatch
@@ -40,7 +39,6 @@ class TimeEstimate:
     def __init__(self, todo: list[Run], workers: int) -> None:
         self._left = {_key(run): run.experiment.steps for run in todo}
         self._total = sum(self._left.values())
-        self._kind = {_key(run): _kind(run) for run in todo}
         self._done: dict[tuple[str, str, int], tuple[int, int, float]] = {}
         self.workers = workers
 
@@ -58,10 +56,8 @@ class TimeEstimate:
     @property
     def share(self) -> float:
         """Share of all steps that is done."""
-        return 1 - self._steps_left() / self._total if self._total else 1.0
-
-    def _steps_left(self) -> int:
-        return sum(max(0, left - self._here(key)) for key, left in self._left.items())
+        left = sum(max(0, left - self._here(key)) for key, left in self._left.items())
+        return 1 - left / self._total if self._total else 1.0
 
     def _here(self, key: tuple[str, str, int]) -> int:
         return self._done.get(key, (0, 0, 0.0))[0]
@@ -72,7 +68,7 @@ class TimeEstimate:
         rests = []
         for key, left in self._left.items():
             rest = max(0, left - self._here(key))
-            experiment, method = self._kind[key]
+            experiment, method, _ = key
             step = pace.get((experiment, method), pace.get(("", method)))
             if rest and step is None:
                 return None
@@ -83,7 +79,7 @@ class TimeEstimate:
         """Seconds a step, by experiment and method, and with ``""`` by method in all of them."""
         sums: dict[tuple[str, str], tuple[int, float]] = {}
         for key, (_, steps, seconds) in self._done.items():
-            experiment, method = self._kind[key]
+            experiment, method, _ = key
             for kind in ((experiment, method), ("", method)):
                 before = sums.get(kind, (0, 0.0))
                 sums[kind] = before[0] + steps, before[1] + seconds
@@ -94,38 +90,7 @@ def _key(run: Run) -> tuple[str, str, int]:
     return run.experiment.name, run.method.name, run.seed
 
 
-def _kind(run: Run) -> tuple[str, str]:
-    return run.experiment.name, run.method.name
-
-
-class ProgressLine:
-    """Shows a line on stderr while a ``with`` block runs.
-
-    Args:
-        progress: The line.
-    """
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def __enter__(self) -> Self:
-        self._progress.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.__exit__(kind, error, trace)
-
-    def say(self, text: str) -> None:
-        """Print a line, above the one that changes."""
-        self._progress.say(text)
-
-
-class Display(ProgressLine, Watch):
+class Display(Progress, Watch):
     """Shows runs on stderr: a line about all of them, and one for each run that ends.
 
     On a terminal runs that end well are not listed. Use it as a context:
@@ -136,23 +101,22 @@ class Display(ProgressLine, Watch):
     """
 
     def __init__(self, *, sampled: bool = True) -> None:
+        super().__init__("running experiments")
         self._suffix = " (sampled)" if sampled else ""
         self._clock: dict[tuple[str, str, int], tuple[float, int]] = {}
-        super().__init__(Progress("running experiments"))
 
     def begin(self, todo: list[Run], done: int, workers: int) -> None:
         """Show how much there is to do."""
-        self._estimate, self._total, self._ended = TimeEstimate(todo, workers), len(todo), 0
+        self._estimate, self._runs, self._ended_runs = TimeEstimate(todo, workers), len(todo), 0
         self._counts = ""
         if done:
             self.say(f"{done} of {done + len(todo)} runs are done already")
-        self._progress.left = self._estimate.seconds
-        self._progress.total, self._progress.unit = 100, "%"
+        self.left, self.total, self.unit = self._estimate.seconds, 100, "%"
 
     def count(self, counts: PieceCounts) -> None:
         """Show how many runs are done, running and waiting."""
         self._counts, self._estimate.workers = str(counts), counts.slots
-        self._note()
+        self._show()
 
     def advance(self, run: Run, steps: int, latest: float) -> None:
         """Note where a run stands."""
@@ -160,23 +124,23 @@ class Display(ProgressLine, Watch):
         begun, first = self._clock.setdefault(_key(run), (now, steps))
         self._estimate.note(run, steps, now - begun, first)
         name = f"{run.experiment.name} {run.name}"
-        self._note(f"{name} at {steps:,} steps, latest test {latest:.4g}{self._suffix}")
+        self._show(f"{name} at {steps:,} steps, latest test {latest:.4g}{self._suffix}")
 
-    def _note(self, text: str = "") -> None:
+    def _show(self, text: str = "") -> None:
         note = f"{self._counts}; {text}" if text else self._counts
-        self._progress.update(round(100 * self._estimate.share), note)
+        self.update(round(100 * self._estimate.share), note)
 
     def finish(self, run: Run, record: Record) -> None:
         """Say how a run ended: on a terminal only if it failed."""
-        self._ended += 1
+        self._ended_runs += 1
         # One may have failed before its first step, and others like it will.
         self._estimate.complete(run, 0.0 if record.failed else record.seconds)
-        self._note()
+        self._show()
         if record.failed or not is_live():
-            self.say(self._line(run, record))
+            self.say(self._end_line(run, record))
 
-    def _line(self, run: Run, record: Record) -> str:
-        head = f"[{self._ended}/{self._total}] {run.experiment.name} {run.name}"
+    def _end_line(self, run: Run, record: Record) -> str:
+        head = f"[{self._ended_runs}/{self._runs}] {run.experiment.name} {run.name}"
         if record.failed:
             return f"{head} FAILED: {record.error.strip().splitlines()[-1]}"
         worth = record.exact.value if record.exact else None
@@ -185,27 +149,27 @@ class Display(ProgressLine, Watch):
         return f"{head}: policy worth {value}, {record.seconds:.1f} s; time left {left}"
 
 
-class TuneDisplay(ProgressLine, TuneWatch):
+class TuneDisplay(Progress, TuneWatch):
     """Shows a search on stderr: a line about all trials, and one for each that ends.
 
     On a terminal trials that end are not listed, unless they failed.
     """
 
     def __init__(self, search: SettingsSearch) -> None:
-        super().__init__(Progress("searching", search.trials, "trials"))
+        super().__init__("searching", search.trials, "trials")
         self._counts, self._best = "", ""
         self._score = float("-inf")
 
     def count(self, counts: PieceCounts) -> None:
         """Show how many runs are done, running and waiting."""
         self._counts = str(counts)
-        self._progress.update(note=f"{self._best}runs {self._counts}")
+        self.update(note=f"{self._best}runs {self._counts}")
 
     def trial(self, number: int, score: float | None, state: str) -> None:
         """Show the end of a trial."""
         if score is not None and state == "complete" and score > self._score:
             self._score, self._best = score, f"best {score:.4g} (trial {number}), "
-        self._progress.update(number + 1, f"{self._best}runs {self._counts}")
+        self.update(number + 1, f"{self._best}runs {self._counts}")
         if state == "fail" or not is_live():
             worth = "" if score is None else f", score {score:.4g}"
             self.say(f"trial {number}: {state}{worth}")

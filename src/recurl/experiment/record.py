@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from collections.abc import Callable
@@ -24,6 +25,20 @@ if TYPE_CHECKING:
 
 
 FORMAT = 1
+
+
+CurveColumns = dict[str, list[float | None]]
+"""Columns of a learning curve by name."""
+
+
+def finite(number: float) -> float | None:
+    """The number, or None if it is not finite, as JSON has it.
+
+    Example:
+        >>> finite(1.5), finite(math.inf)
+        (1.5, None)
+    """
+    return number if math.isfinite(number) else None
 
 
 class Exact(msgspec.Struct, frozen=True):
@@ -77,7 +92,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     steps: int = 0
     episodes: int = 0
-    curve: dict[str, list[float | None]] = msgspec.field(default_factory=dict)
+    curve: CurveColumns = msgspec.field(default_factory=dict)
     exact: Exact | None = None
     episode: list[int] = msgspec.field(default_factory=list)
     error: str = ""
@@ -118,12 +133,11 @@ def run_record(run: Run, **found: Any) -> Record:
     )
 
 
-def curve_columns(curve: Curve) -> dict[str, list[float | None]]:
+def curve_columns(curve: Curve) -> CurveColumns:
     """A learning curve as columns that JSON can hold."""
-    array = curve.array
+    columns = curve.array.T.tolist()
     return {
-        name: [float(x) if np.isfinite(x) else None for x in array[:, i]]
-        for i, name in enumerate(Score._fields)
+        name: list(map(finite, column)) for name, column in zip(Score._fields, columns, strict=True)
     }
 
 

@@ -23,7 +23,7 @@ CANDIDATES, LONGEST = 50, 120
 """Episodes to choose from, and steps of the longest one that is shown in full."""
 
 
-def replay_data(policy: Policy, seed: int = 0) -> dict[str, Any]:
+def replay_data(policy: Policy) -> dict[str, Any]:
     """A telling episode of a policy: of those that are not too long, the one that goes deepest.
 
     Example:
@@ -33,7 +33,7 @@ def replay_data(policy: Policy, seed: int = 0) -> dict[str, Any]:
         ('divide', [])
     """
     model = policy.model
-    runs = simulate(model, policy, CANDIDATES, seed=seed, step_limit=LONGEST, traces=CANDIDATES)
+    runs = simulate(model, policy, CANDIDATES, step_limit=LONGEST, traces=CANDIDATES)
     ended = [i for i in range(CANDIDATES) if not runs.truncated[i]]
     chosen = max(ended or [0], key=lambda i: (runs.depths[i], -runs.lengths[i]))
     return _data(model, list(_frames(policy, runs.traces[chosen])), ended=bool(ended))
@@ -130,9 +130,7 @@ def exit_values(model: RMDP, component: int, label: str) -> list[list[Any]]:
         >>> exit_values(model, 2, "H with u6 0, u7 0.25")
         [['u6', 0.0], ['u7', 0.25]]
     """
-    t = model.tables
-    first = int(t.component_start[component] + t.n_entries[component])
-    names = [model.local_name(first + k) for k in range(int(t.n_exits[component]))]
+    names = [model.local_name(vertex) for vertex in model.tables.exits_of(component)]
     pattern = ", ".join(rf"{re.escape(name)} (\S+)" for name in names)
     found = re.fullmatch(rf".* with {pattern}", label, re.DOTALL)
     if found is None:
@@ -212,7 +210,7 @@ def spot(model: RMDP, vertex: int) -> Spot:
         return Spot("boxes", box, "call" if kind == CALL else "return")
     if kind == EXIT:
         return Spot("exits", model.local_name(vertex))
-    is_entry = vertex < t.component_start[component] + t.n_entries[component]
+    is_entry = vertex in t.entries_of(component)
     return Spot("entries" if is_entry else "nodes", model.local_name(vertex))
 
 
@@ -223,10 +221,11 @@ def component_data(model: RMDP, name: str, touched: Container[tuple[str, str]]) 
     than `DRAWN`, only what is touched. ``more`` says how many are left out.
     """
     t, c = model.tables, model.names.find_component(name)
-    boxes = [b for b in range(t.n_boxes) if t.box_owner[b] == c]
-    calls = {model.names.boxes[b]: model.names.components[t.box_component[b]] for b in boxes}
+    calls = {
+        model.names.boxes[b]: model.names.components[t.box_component[b]] for b in t.boxes_of(c)
+    }
     parts: dict[str, list[str]] = {"entries": [], "exits": [], "nodes": [], "boxes": list(calls)}
-    for vertex in range(int(t.component_start[c]), int(t.component_start[c + 1])):
+    for vertex in t.vertices_of(c):
         here = spot(model, vertex)
         if here.part in ("entries", "exits") or (here.part == "nodes" and here[:2] in touched):
             parts[here.part].append(here.name)

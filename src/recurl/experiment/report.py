@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from recurl.experiment.figure import (
     POINTS,
     Surface,
     draw_figure,
-    figure_bytes,
+    figure_url,
     published_part,
     save_figure,
 )
@@ -27,7 +26,15 @@ from recurl.experiment.record import Record
 from recurl.experiment.replay import replay_data, where
 from recurl.experiment.statistics import band
 from recurl.experiment.study import Optimum, Study
-from recurl.experiment.table import HEADS, MISSING, Row, cells, markdown, number, table_rows
+from recurl.experiment.table import (
+    HEADS,
+    MISSING,
+    Row,
+    cells,
+    markdown,
+    readable_number,
+    table_rows,
+)
 from recurl.model.cells import Cells
 from recurl.model.files import write_atomic
 
@@ -82,7 +89,7 @@ def report_html(studies: Sequence[Study]) -> str:
         "POLICIES": "".join(map(_policy, studies, shown)),
         "FAILURES": failures_html(records),
         "MACHINE": "<br>".join(map(escape, machines(records))),
-        "DATA": script_json({"replays": [_replay(one) for one in shown if _is_run(one)]}),
+        "DATA": script_json({"replays": [_replay(one) for one in shown if isinstance(one, Shown)]}),
     }
     return filled(_data("report.html"), parts)
 
@@ -118,16 +125,11 @@ def _figure(study: Study) -> str:
 
 def picture_html(draw: Callable[[Surface], Figure], words: str) -> str:
     """A figure for light and for dark surroundings, with words for those who cannot see it."""
-    light, dark = (_picture(draw(surface)) for surface in (LIGHT, DARK))
+    light, dark = (figure_url(draw(surface)) for surface in (LIGHT, DARK))
     return (
         f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
         f'<img class="curves" alt="{escape(words)}" src="{light}"></picture>'
     )
-
-
-def _picture(figure: Figure) -> str:
-    svg = figure_bytes(figure, "svg")
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
 
 
 def script_json(data: Any) -> str:
@@ -139,10 +141,10 @@ def _summary(studies: Sequence[Study]) -> str:
     records = [record for study in studies for record in study.records]
     failed = sum(record.failed for record in records)
     missing = sum(study.missing for study in studies)
-    told = [f"Runs that this page is made from: {len(records)}"]
-    told += [f"failed: {failed}"] if failed else []
-    told += [f"not finished: {missing}"] if missing else []
-    return "; ".join(told) + "."
+    parts = [f"Runs that this page is made from: {len(records)}"]
+    parts += [f"failed: {failed}"] if failed else []
+    parts += [f"not finished: {missing}"] if missing else []
+    return "; ".join(parts) + "."
 
 
 def _caption(studies: Sequence[Study]) -> str:
@@ -178,17 +180,13 @@ def _shown(study: Study) -> Shown | str:
         return f"The policy of the best run cannot be read: {error}"
 
 
-def _is_run(one: Shown | str) -> bool:
-    return not isinstance(one, str)
-
-
 def _value(record: Record) -> float:
     assert record.exact is not None
     assert record.exact.value is not None
     return record.exact.value
 
 
-def _replay(one: Any) -> dict[str, Any]:
+def _replay(one: Shown) -> dict[str, Any]:
     found = replay_data(one.policy)
     return {**found, "name": title_of(one.study), "run": one.run, "exact": _value(one.record)}
 
@@ -250,11 +248,11 @@ def failures_html(records: Iterable[Record]) -> str:
 
 def machines(records: Iterable[Record]) -> list[str]:
     """Every machine and set of versions that records name."""
-    told = {
+    found = {
         ", ".join([_machine(one), *(f"{name} {v}" for name, v in one.versions.items())])
         for one in records
     }
-    return sorted(told)
+    return sorted(found)
 
 
 def _machine(record: Record) -> str:
@@ -318,7 +316,7 @@ def optimum_words(optimum: Optimum) -> str:
         return f"optimum {optimum.method}"
     assert optimum.lower is not None
     radius = optimum.value - optimum.lower
-    return f"certified optimum {number(optimum.value)} (within {radius:.1g})"
+    return f"certified optimum {readable_number(optimum.value)} (within {radius:.1g})"
 
 
 def _cell(column: int, text: str) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,10 +20,12 @@ from recurl.execution.pieces import Observer, PieceCounts, PieceOutcome, run_pie
 from recurl.execution.store import Store
 from recurl.experiment.options import learner_class, make_learner
 from recurl.experiment.record import (
+    CurveColumns,
     Exact,
     Files,
     Record,
     curve_columns,
+    finite,
     is_done,
     machine,
     read_record,
@@ -41,15 +43,18 @@ if TYPE_CHECKING:
     from recurl.policy import Policy
 
 
+Saved = TypeVar("Saved")
+
 SAVE_EVERY = 20.0
 """Seconds between two checkpoints of a run, if nothing else is asked for."""
 
 
 class Partial(msgspec.Struct, frozen=True):
-    """Facts that a checkpoint lacks: which run it is of, and the time spent so far."""
+    """Facts that a checkpoint lacks: which run it is of, its time and, of the suite, its curve."""
 
     config: dict[str, Any]
     seconds: float
+    curve: CurveColumns = {}
 
 
 class Finished(NamedTuple):
@@ -59,24 +64,20 @@ class Finished(NamedTuple):
     policy: bytes
 
 
-def execute(
-    run: Run, model: RMDP, store: Store, link: PieceLink, *, save_every: float = SAVE_EVERY
-) -> Finished:
-    """Do a run, or the rest of it.
+def execute(shared: Shared, run: Run, link: PieceLink) -> Finished:
+    """Do a run, or the rest of it: a piece for `run_jobs`.
 
     Args:
+        shared: Its model, and the store of its checkpoint; what is there is continued, and stays.
         run: Which run.
-        model: Its model.
-        store: Where it keeps its checkpoint; what is there is continued, and stays there.
         link: Told how it goes; asked several times a second whether to stop.
-        save_every: Seconds between two checkpoints.
 
     Raises:
         Stopped: It was asked to stop, and is saved.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    worker = Worker(run, model, store, link)
-    worker.learn(run.experiment.steps, save_every)
+    worker = Worker(run, shared.models[run.experiment.name], shared.store, link)
+    worker.learn(run.experiment.steps, shared.save_every)
     return worker.finished(started)
 
 
@@ -131,25 +132,11 @@ class Worker:
 
     def __init__(self, run: Run, model: RMDP, store: Store, link: PieceLink) -> None:
         self.run, self.model, self.store, self.link = run, model, store, link
-        self.learner, self.before = self._begin()
+        kind = learner_class(run.method.algorithm)
+        saved = read_partial(store, run, link, lambda data: kind.load(io.BytesIO(data), model))
+        self.learner = saved[0] if saved else make_learner(run, model)
+        self.before = saved[1].seconds if saved else 0.0
         self.clock = time.perf_counter()
-
-    def _begin(self) -> tuple[Learner, float]:
-        """A learner where the run was left, or a new one; and the seconds it has taken."""
-        run, store = self.run, self.store
-        note, data = store.read(partial_name(run)), store.read(checkpoint_name(run))
-        if note is not None and data is not None:
-            try:
-                partial = msgspec.json.decode(note, type=Partial)
-                # One with other settings cannot begin this run.
-                if partial.config == run.config:
-                    kind = learner_class(run.method.algorithm)
-                    return kind.load(io.BytesIO(data), self.model), partial.seconds
-            except (ValueError, RecurlError) as error:
-                name, where = f"{run.experiment.name} {run.name}", store.path(checkpoint_name(run))
-                self.link.say(f"{name} begins again: {where} cannot be read ({error})")
-            forget_partial(store, run)
-        return make_learner(run, self.model), 0.0
 
     @property
     def seconds(self) -> float:
@@ -170,9 +157,7 @@ class Worker:
 
     def save(self) -> None:
         """Save the run so that it can be continued."""
-        self.store.write(checkpoint_name(self.run), self.learner.to_bytes())
-        note = msgspec.json.encode(Partial(self.run.config, self.seconds))
-        self.store.write(partial_name(self.run), note)
+        write_partial(self.store, self.run, self.learner.to_bytes(), self.seconds)
 
     def finished(self, started: str) -> Finished:
         """The record and the policy of the finished run."""
@@ -207,6 +192,40 @@ def partial_name(run: Run) -> str:
     return f"{run.experiment.name}/runs/{run.name}.partial"
 
 
+def read_partial(
+    store: Store, run: Run, link: PieceLink, load: Callable[[bytes], Saved]
+) -> tuple[Saved, Partial] | None:
+    """The state in which a run was left, if it was saved; what cannot be continued is removed.
+
+    Args:
+        store: Where it is kept.
+        run: Which run.
+        link: Told if it cannot be read.
+        load: Makes the state of the content of a checkpoint.
+    """
+    note, data = store.read(partial_name(run)), store.read(checkpoint_name(run))
+    if note is None or data is None:
+        return None
+    try:
+        partial = msgspec.json.decode(note, type=Partial)
+        # One with other settings cannot begin this run.
+        if partial.config == run.config:
+            return load(data), partial
+    except (ValueError, RecurlError) as error:
+        name, where = f"{run.experiment.name} {run.name}", store.path(checkpoint_name(run))
+        link.say(f"{name} begins again: {where} cannot be read ({error})")
+    forget_partial(store, run)
+    return None
+
+
+def write_partial(
+    store: Store, run: Run, data: bytes, seconds: float, curve: CurveColumns | None = None
+) -> None:
+    """Keep the content of a checkpoint, and what it lacks."""
+    store.write(checkpoint_name(run), data)
+    store.write(partial_name(run), msgspec.json.encode(Partial(run.config, seconds, curve or {})))
+
+
 def forget_partial(store: Store, run: Run) -> None:
     """Remove what a run keeps to continue from."""
     store.remove(partial_name(run))
@@ -225,16 +244,6 @@ def exact_value(policy: Policy, gamma: float = 1.0) -> Exact:
 
     found = evaluate(policy, gamma=gamma)
     return Exact(finite(found.value), finite(found.lower), finite(found.upper), note=found.reason)
-
-
-def finite(number: float) -> float | None:
-    """The number, or None if it is not finite, as JSON has it.
-
-    Example:
-        >>> finite(1.5), finite(math.inf)
-        (1.5, None)
-    """
-    return number if math.isfinite(number) else None
 
 
 def full_record(run: Run, model: RMDP, started: str, **found: Any) -> Record:
@@ -319,7 +328,7 @@ def run_experiments(
         jobs = [job for experiment in experiments for job in _jobs(experiment, Path(out))]
         store = Store(out if checkpoints is None else checkpoints)
         shared, watch = Shared.of(jobs, store, save_every), watch or Watch()
-        return run_jobs(_execute, jobs, shared, watch, on=on, workers=workers, retries=retries)
+        return run_jobs(execute, jobs, shared, watch, on=on, workers=workers, retries=retries)
 
 
 class Shared(NamedTuple):
@@ -354,33 +363,23 @@ def run_jobs(
         workers: How many runs at once.
         **how: More that `run_pieces` takes.
     """
-    todo = [job for job in jobs if not _is_done(job, watch)]
+    todo = [
+        job
+        for job in jobs
+        if not is_done(job.files.record, job.run, job.model.fingerprint, watch.say)
+    ]
     # A seed of everything first: then all methods have a pace, and the estimate is one.
     todo.sort(key=lambda job: job.run.seed)
-    watch.begin([job.run for job in todo], len(jobs) - len(todo), workers or _cores())
+    watch.begin([job.run for job in todo], len(jobs) - len(todo), workers or os.cpu_count() or 1)
     runs, observer = [job.run for job in todo], _Writer(todo, shared.store, watch)
     run_pieces(work, runs, shared=shared, workers=workers, observer=observer, **how)
     return [read_record(job.files.record) for job in jobs]
-
-
-def _cores() -> int:
-    return os.cpu_count() or 1
 
 
 def _jobs(experiment: Experiment, out: Path) -> list[Job]:
     model = experiment.model.make()
     begin_study(out, experiment, model)
     return [Job(run, model, Files(out, run)) for run in experiment.runs()]
-
-
-def _is_done(job: Job, watch: Watch) -> bool:
-    return is_done(job.files.record, job.run, job.model.fingerprint, watch.say)
-
-
-def _execute(shared: Shared, run: Run, link: PieceLink) -> Finished:
-    """The piece of a run."""
-    model = shared.models[run.experiment.name]
-    return execute(run, model, shared.store, link, save_every=shared.save_every)
 
 
 class _Writer(Observer):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from recurl.experiment.document import mapping, read_experiments, read_file, scalar, whole
+from recurl.experiment.document import mapping, read_experiments, read_file, scalar, whole_number
 from recurl.experiment.options import check_settings
-from recurl.experiment.settings import Experiment, Method, Options
+from recurl.experiment.settings import Experiment, Method, SettingValues
 from recurl.model.report import shown
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class SettingsSearch(msgspec.Struct, frozen=True):
         """The method whose settings are searched."""
         return self.experiments[0].methods[0]
 
-    def trial(self, number: int, settings: Options) -> list[Experiment]:
+    def trial(self, number: int, settings: SettingValues) -> list[Experiment]:
         """The experiments of a trial.
 
         Example:
@@ -110,7 +110,7 @@ def read_search(tree: Any, folder: Path = Path()) -> SettingsSearch:
     if "trials" not in top:
         raise ValueError("say how many trials there are")
     numbers = {
-        key: whole(top[key], key, 0 if key == "seed" else 1, MOST_TRIALS)
+        key: whole_number(top[key], key, 0 if key == "seed" else 1, MOST_TRIALS)
         for key in ("trials", "at_once", "rungs", "seed")
         if key in top
     }

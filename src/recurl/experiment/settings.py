@@ -11,7 +11,7 @@ import msgspec
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
 
-Options = dict[str, Any]
+SettingValues = dict[str, Any]
 """Settings of a learner by name."""
 
 
@@ -25,7 +25,7 @@ class ModelChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     zoo: str = ""
-    parameters: Options = msgspec.field(default_factory=dict)
+    parameters: SettingValues = msgspec.field(default_factory=dict)
     file: str = ""
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class Method(msgspec.Struct, frozen=True):
 
     name: str
     algorithm: str
-    settings: Options = msgspec.field(default_factory=dict)
+    settings: SettingValues = msgspec.field(default_factory=dict)
     label: str = ""
     published: str = ""
     with_shared: bool = True
@@ -84,7 +84,7 @@ class Experiment(msgspec.Struct, frozen=True):
     methods: tuple[Method, ...]
     steps: int
     seeds: tuple[int, ...]
-    settings: Options = msgspec.field(default_factory=dict)
+    settings: SettingValues = msgspec.field(default_factory=dict)
     title: str = ""
     reference: str = ""
 
@@ -127,7 +127,7 @@ class Run(msgspec.Struct, frozen=True):
         return f"{self.method.name}-{self.seed}"
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> SettingValues:
         """Settings of the learner: the experiment's, and over them the method's."""
         shared = self.experiment.settings if self.method.with_shared else {}
         return {**shared, **self.method.settings}
@@ -138,7 +138,7 @@ class Run(msgspec.Struct, frozen=True):
         return float(self.settings.get("gamma", 1))
 
     @property
-    def config(self) -> Options:
+    def config(self) -> SettingValues:
         """All that the result depends on: a record with the same config need not be made again.
 
         Of a preset, what it stands for is in it too: another version may mean something else by it.
@@ -146,7 +146,7 @@ class Run(msgspec.Struct, frozen=True):
         from recurl.experiment.options import preset_settings
 
         preset = preset_settings(self.method.algorithm, self.settings.get("preset"))
-        config: Options = msgspec.to_builtins(
+        config: SettingValues = msgspec.to_builtins(
             {
                 "model": self.experiment.model,
                 "algorithm": self.method.algorithm,

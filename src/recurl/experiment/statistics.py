@@ -80,8 +80,8 @@ def margin(samples: Sequence[float] | Floats) -> float | None:
     return float(stdtrit(count - 1, 0.975) * np.std(samples, ddof=1) / np.sqrt(count))
 
 
-def interquartile_mean(values: Sequence[float] | Floats, axis: int = -1) -> Floats:
-    """Mean of the middle half: a quarter of the values is cut off at each end.
+def interquartile_mean(values: Sequence[float] | Floats) -> Floats:
+    """Mean of the middle half, of each row: a quarter of the values is cut off at each end.
 
     Where a quarter is not a whole number, the values at the edge count with the part that is left.
 
@@ -89,27 +89,24 @@ def interquartile_mean(values: Sequence[float] | Floats, axis: int = -1) -> Floa
         >>> float(interquartile_mean([0, 1, 2, 100])), float(interquartile_mean([1, 2, 6]))
         (1.5, 2.5)
     """
-    ordered = np.sort(np.asarray(values, np.float64), axis=axis)
-    count = ordered.shape[axis]
-    edges = np.arange(count + 1)
-    inside = np.clip(edges, count / 4, 3 * count / 4)
-    weights = np.diff(inside) / (count / 2)
-    found: Floats = np.moveaxis(ordered, axis, -1) @ weights
+    ordered = np.sort(np.asarray(values, np.float64))
+    count = ordered.shape[-1]
+    inside = np.clip(np.arange(count + 1), count / 4, 3 * count / 4)
+    found: Floats = ordered @ (np.diff(inside) / (count / 2))
     return found
 
 
-def bootstrap(values: Sequence[float], level: float = 0.95, seed: int = 0) -> tuple[float, float]:
-    """Percentile bootstrap interval of the interquartile mean.
+def bootstrap(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % percentile bootstrap interval of the interquartile mean.
 
     Example:
         >>> bootstrap([3.0, 3.0, 3.0])
         (3.0, 3.0)
     """
     sample = np.asarray(values, np.float64)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     drawn = sample[random.integers(len(sample), size=(RESAMPLES, len(sample)))]
-    tail = (1 - level) / 2 * 100
-    low, high = np.percentile(interquartile_mean(drawn), [tail, 100 - tail])
+    low, high = np.percentile(interquartile_mean(drawn), [2.5, 97.5])
     return float(low), float(high)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from recurl.errors import CheckpointError
-from recurl.experiment.record import Record, read_record, run_record
+from recurl.experiment.record import Record, finite, read_record, run_record
 from recurl.experiment.settings import Experiment, Run
 from recurl.model.files import write_atomic
 from recurl.model.limits import read_note
@@ -56,7 +56,7 @@ class Study(NamedTuple):
         optimum: The optimum of the model, discounted as the runs are.
         records: Records of its runs, as far as there are any, in the order of the runs.
         missing: How many runs have no record.
-        policies: Final policies by name of the run, where they have no files of their own.
+        policies: Final policies by name of the run, where they have no files.
     """
 
     folder: Path
@@ -158,7 +158,6 @@ def optimum_of(model: RMDP, path: Path) -> Optimum:
 
 def _solve(model: RMDP) -> Optimum:
     from recurl.errors import RecurlError
-    from recurl.experiment.run import finite
     from recurl.solving.api import solve
 
     try:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recurl.experiment.paper import published_end
-from recurl.experiment.record import Record
+from recurl.experiment.record import CurveColumns, Record
 from recurl.experiment.settings import Method
 from recurl.experiment.statistics import (
     bootstrap,
@@ -20,6 +20,7 @@ from recurl.experiment.statistics import (
     steps_within,
 )
 from recurl.experiment.study import Study
+from recurl.model.text_tables import markdown_table
 
 EXACT = 1e-5
 """A policy counts as near-optimal if it falls short of the optimum by no more than this share of
@@ -221,7 +222,7 @@ def cells(row: Row) -> list[str]:
         _final(row),
         _interval(row.iqm, row.iqm_low, row.iqm_high),
         _exact(row),
-        number(row.optimum),
+        readable_number(row.optimum),
         _distance(row.distance),
         _count(row.within_5),
         _count(row.within_1),
@@ -232,11 +233,11 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def number(value: float | None) -> str:
+def readable_number(value: float | None) -> str:
     """A number as readable text.
 
     Example:
-        >>> number(-5.34248536), number(None), number(0.0)
+        >>> readable_number(-5.34248536), readable_number(None), readable_number(0.0)
         ('-5.342485', '–', '0')
     """
     if value is None:
@@ -273,13 +274,14 @@ def _interval(middle: float | None, low: float | None, high: float | None) -> st
 def _exact(row: Row) -> str:
     if row.exact is None:
         return "not finite" if row.runs else MISSING
-    return f"{number(row.exact)} ({row.near_optimal} of {row.runs} within {100 * EXACT:g} %)"
+    return (
+        f"{readable_number(row.exact)} ({row.near_optimal} of {row.runs} within {100 * EXACT:g} %)"
+    )
 
 
 def markdown(rows: Sequence[Row]) -> str:
     """The table in Markdown."""
-    lines = [HEADS, ["---"] * len(HEADS), *(cells(row) for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    return markdown_table(HEADS, map(cells, rows)) + "\n"
 
 
 Rows = list[dict[str, Any]]
@@ -337,5 +339,5 @@ def curve_table(studies: Iterable[Study]) -> Any:
     )
 
 
-def _tests(curve: dict[str, list[float | None]]) -> Rows:
+def _tests(curve: CurveColumns) -> Rows:
     return [dict(zip(curve, values, strict=True)) for values in zip(*curve.values(), strict=True)]

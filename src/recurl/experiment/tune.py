@@ -2,7 +2,7 @@
 
 Trials are chosen a few at once. All seeds of these trials run up to the same rung, then the medians
 are compared and trials that are worse than the median of the earlier ones are given up. Decisions
-are made at these points only, in the order of the trials, and every choice has a seed of its own:
+are made at these points only, in the order of the trials, and every choice has its own seed:
 so a search gives the same trials on every engine, and if it was stopped in between.
 """
 
@@ -27,7 +27,7 @@ from recurl.experiment.study import experiment_optimum
 from recurl.model.files import write_atomic
 
 if TYPE_CHECKING:
-    from recurl.experiment.settings import Options, Run
+    from recurl.experiment.settings import Run, SettingValues
     from recurl.model.rmdp import RMDP
 
 STORAGE = "trials.db"
@@ -65,7 +65,7 @@ class Tuned(NamedTuple):
     failures: dict[str, str]
 
     @property
-    def best(self) -> Options:
+    def best(self) -> SettingValues:
         """The settings of the best trial, those that were not searched included."""
         return {**self.search.method.settings, **self.study.best_trial.params}
 
@@ -215,7 +215,7 @@ class _Trials(Observer):
         return self._probes()
 
     def _choose(self, number: int) -> Any:
-        """A new trial, chosen by what is known of the others and a seed of its own."""
+        """A new trial, chosen by what is known of the others and its own seed."""
         optuna = optuna_module()
         seed = int(np.random.SeedSequence([self._search.seed, number]).generate_state(1)[0])
         self._study.sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
@@ -223,7 +223,7 @@ class _Trials(Observer):
         self._settings(trial)
         return trial
 
-    def _settings(self, trial: Any) -> Options:
+    def _settings(self, trial: Any) -> SettingValues:
         """The settings of a trial; those that are in the storage stay as they are."""
         found = {}
         with warnings.catch_warnings():
@@ -296,8 +296,8 @@ class _Trials(Observer):
 
         for run in self._runs(number):
             forget_partial(self._store, run)
-        told = score if state is TrialState.COMPLETE else None
-        self._study.tell(self._trials.pop(number), told, state=state)
+        final = score if state is TrialState.COMPLETE else None
+        self._study.tell(self._trials.pop(number), final, state=state)
         self._watch.trial(number, score, state.name.lower())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import warnings
 from html import escape
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recurl.experiment.figure import figure_bytes
+from recurl.experiment.figure import figure_bytes, figure_url
 from recurl.experiment.search import Range
 from recurl.experiment.tune import Tuned, optuna_module, write_best
 from recurl.model import html
@@ -42,7 +41,7 @@ def importance(tuned: Tuned) -> dict[str, float]:
     better trials concentrate in a part of the values of a setting.
     """
     optuna = optuna_module()
-    if len(complete(tuned)) < FEWEST:
+    if len(complete_trials(tuned)) < FEWEST:
         return {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an evaluator that Optuna calls experimental
@@ -51,7 +50,7 @@ def importance(tuned: Tuned) -> dict[str, float]:
     return {name: float(share) for name, share in found.items()}
 
 
-def complete(tuned: Tuned) -> list[Any]:
+def complete_trials(tuned: Tuned) -> list[Any]:
     """The trials that were not given up, from the best to the worst."""
     found = [one for one in tuned.study.trials if one.state.name == "COMPLETE"]
     return sorted(found, key=lambda one: -one.value)
@@ -97,7 +96,7 @@ def _draw_importance(tuned: Tuned, axes: Axes) -> None:
 def _draw_coordinates(tuned: Tuned, axes: Axes) -> None:
     from matplotlib import colormaps
 
-    trials, names = complete(tuned)[::-1], list(tuned.search.space)
+    trials, names = complete_trials(tuned)[::-1], list(tuned.search.space)
     axes.set_title("Complete trials, the better the darker")
     axes.set_xticks(range(len(names) + 1), [*names, "score"], rotation=20)
     axes.set_yticks([])
@@ -137,11 +136,10 @@ def _ends(values: Any) -> tuple[str, str]:
 
 def _page(tuned: Tuned) -> str:
     """One HTML file that needs nothing else."""
-    search, best = tuned.search, complete(tuned)
-    picture = base64.b64encode(figure_bytes(draw_tuned(tuned), "svg")).decode()
+    search, best = tuned.search, complete_trials(tuned)
     models = ", ".join(f"{one.name} ({one.steps:,} steps)" for one in search.experiments)
     seeds = len(search.experiments[0].seeds)
-    told = (
+    summary = (
         f"{len(tuned.study.trials)} trials of {search.method.name} on {models}; a trial is the "
         f"median over {seeds} seeds, given up on medians. A score is the mean of the tests, less "
         "the optimum, as a share of it: 0 is best."
@@ -151,24 +149,12 @@ def _page(tuned: Tuned) -> str:
     )
     shares = [(name, f"{share:.2f}") for name, share in importance(tuned).items()]
     parts = [
-        html.paragraph(told),
+        html.paragraph(summary),
         html.paragraph(winner),
         html.table(("setting", "best"), tuned.best.items()) if best else "",
-        '<img alt="Importance and parallel coordinates" '
-        f'src="data:image/svg+xml;base64,{picture}">',
+        f'<img alt="Importance and parallel coordinates" src="{figure_url(draw_tuned(tuned))}">',
         html.table(("setting", "importance"), shares) if shares else "",
-        _all_trials(tuned),
+        html.table((*HEADS, *search.space), trial_rows(tuned), most=None),
     ]
     head = f"<title>{escape(search.method.name)}</title>"
     return f'<!doctype html><meta charset="utf-8">{head}{"".join(parts)}'
-
-
-def _all_trials(tuned: Tuned) -> str:
-    """A table of all trials; the notebook tables of `recurl.model.html` are cut short."""
-    heads = (*HEADS, *tuned.search.space)
-    lines = [
-        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>"
-        for row in trial_rows(tuned)
-    ]
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"

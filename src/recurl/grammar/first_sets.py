@@ -12,7 +12,7 @@ from recurl.grammar.grammar import Grammar
 END = ""
 """Stands for the end of the word, among the letters that may come next."""
 
-Body = tuple[str, ...]
+Symbols = tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class FirstSets:
     """
 
     grammar: Grammar
-    bodies: dict[str, list[Body]] = field(default_factory=dict)
+    bodies: dict[str, list[Symbols]] = field(default_factory=dict)
     nullable: set[str] = field(default_factory=set)
     follow: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _first: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -88,7 +88,7 @@ class FirstSets:
         return letters
 
 
-def _fruitful(grammar: Grammar) -> dict[str, list[Body]]:
+def _fruitful(grammar: Grammar) -> dict[str, list[Symbols]]:
     """The right sides that derive words, by nonterminals that derive words."""
     written = {
         head: dict.fromkeys(rule.symbols for rules in choices.values() for rule in rules)

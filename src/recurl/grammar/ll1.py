@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from recurl.grammar.first_sets import Body, FirstSets
+from recurl.grammar.first_sets import FirstSets, Symbols
 from recurl.grammar.grammar import Grammar
 
 
@@ -15,7 +15,7 @@ class LL1Conflict(NamedTuple):
 
     head: str
     letter: str
-    bodies: tuple[Body, ...]
+    bodies: tuple[Symbols, ...]
 
     @property
     def kind(self) -> object:
@@ -49,8 +49,8 @@ class LL1Table:
     """
 
     grammar: Grammar
-    bodies: dict[str, list[Body]] = field(default_factory=dict)
-    entries: dict[tuple[str, str], list[Body]] = field(default_factory=lambda: defaultdict(list))
+    bodies: dict[str, list[Symbols]] = field(default_factory=dict)
+    entries: dict[tuple[str, str], list[Symbols]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         sets = FirstSets(self.grammar)

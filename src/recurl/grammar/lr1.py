@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recurl.errors import LimitError
-from recurl.grammar.first_sets import END, Body, FirstSets
+from recurl.grammar.first_sets import END, FirstSets, Symbols
 from recurl.grammar.grammar import Grammar
 
 _MOST_STATES = 20_000
@@ -22,7 +22,7 @@ class Production(NamedTuple):
     """A rule; the head of the one that is closed at the end of a word is empty."""
 
     head: str
-    body: Body
+    body: Symbols
 
     def __str__(self) -> str:
         return f"{self.head} -> {' '.join(self.body)}".rstrip()

@@ -1,7 +1,7 @@
 """Rules as text: ``A -> B 'c' D [p] {reward} | ...``, and named choices: ``A ! name -> ...``.
 
 Words are nonterminals, quoted ones terminals. Probabilities may be left out where all alternatives
-of a line-up are equally likely. ``#`` begins a comment, and an empty right side is the empty word.
+are equally likely. ``#`` begins a comment, and an empty right side is the empty word.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ class RuleLine(NamedTuple):
     head: str
     choice: str
     bodies: list[Body]
-    number: int
 
 
-def read_line(text: str, number: int = 1) -> RuleLine:
+def read_line(text: str) -> RuleLine:
     """One rule.
 
     Raises:
@@ -47,11 +46,11 @@ def read_line(text: str, number: int = 1) -> RuleLine:
     match = _HEAD.fullmatch(text)
     if match is None:
         raise ValueError(f"{text.strip()!r} is not a rule: write HEAD -> SYMBOLS [probability]")
-    return RuleLine(match[1], match[2] or "", read_bodies(match[3]), number)
+    return RuleLine(match[1], match[2] or "", read_bodies(match[3]))
 
 
 def read_bodies(text: str) -> list[Body]:
-    """Right sides, divided by bars.
+    """Right sides, separated by bars.
 
     Example:
         >>> [body.symbols for body in read_bodies("A 'b' | ")]
@@ -77,7 +76,7 @@ def _grown(body: Body, match: re.Match[str]) -> list[Body]:
         return [body, Body((), ())]
     if p is not None or reward is not None:
         if body.p is not None and p is not None:
-            raise ValueError(f"[{p}] is a second probability: divide alternatives by |")
+            raise ValueError(f"[{p}] is a second probability: separate alternatives by |")
         return [body._replace(p=p) if p is not None else body._replace(reward=reward)]
     quoted = single if single is not None else double
     if body.p is not None or body.reward is not None:
@@ -98,7 +97,7 @@ def read_lines(text: str) -> list[RuleLine]:
             lines[-1].bodies.extend(read_bodies(bare.lstrip()[1:]))
         else:
             try:
-                lines.append(read_line(bare, number))
+                lines.append(read_line(bare))
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from None
     return lines

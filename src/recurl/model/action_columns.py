@@ -20,7 +20,7 @@ from recurl.model.spec_checks import TEXT_FIX, explain_target
 from recurl.model.structure import TOLERANCE
 
 if TYPE_CHECKING:
-    from recurl.model.report import Path, Report
+    from recurl.model.report import KeyPath, Report
     from recurl.model.scope import Scope
     from recurl.model.spec import ActionSpec, Number
 
@@ -44,7 +44,7 @@ class ActionColumns:
         self._binary, self._report = binary, report
         self._exact: set[tuple[str, ...]] = set()
 
-    def add(self, scope: Scope, path: Path) -> None:
+    def add(self, scope: Scope, path: KeyPath) -> None:
         """Append the actions of a component; the path leads to its vertices."""
         vertices, first = scope.spec.vertices, len(self.prob.texts)
         counts = [0] * (scope.last - scope.first)
@@ -101,7 +101,7 @@ class ActionColumns:
 
     # One by one
 
-    def _look_closely(self, scope: Scope, path: Path, first: int) -> None:
+    def _look_closely(self, scope: Scope, path: KeyPath, first: int) -> None:
         """Say all that there is to say about the actions of a component."""
         for vertex in scope.states:
             for name, action in scope.spec.vertices.get(vertex, {}).items():
@@ -110,7 +110,7 @@ class ActionColumns:
                 self.prob.replace(first, self.settled(row, (*path, vertex, name)))
                 first += len(action.edges)
 
-    def _look_at(self, scope: Scope, path: Path, action: ActionSpec) -> None:
+    def _look_at(self, scope: Scope, path: KeyPath, action: ActionSpec) -> None:
         if not is_text(path[-1]):
             self._report.add(path, f"{shown(path[-1])} is not a name for an action", TEXT_FIX)
         if not action.edges:
@@ -127,7 +127,7 @@ class ActionColumns:
                 fix = "leave it out" if value == 0 else "give a number in (0, 1]"
                 self._report.add(where, f"probability {edge.prob} is not in (0, 1]", fix)
 
-    def read(self, number: Number, path: Path, what: str = "") -> float:
+    def read(self, number: Number, path: KeyPath, what: str = "") -> float:
         """The float of a number; if it has none, that is a problem, and NaN."""
         try:
             return to_float(number)
@@ -136,7 +136,7 @@ class ActionColumns:
             self._report.add(path, message, "give a finite number")
             return math.nan
 
-    def settled(self, row: list[str], path: Path) -> list[str]:
+    def settled(self, row: list[str], path: KeyPath) -> list[str]:
         """Probabilities, their sum made exactly 1, with a note, if it is nearly so."""
         values = NumberColumn.read(row).values
         if not row or not all(0 < value <= 1 for value in values):
@@ -151,7 +151,7 @@ class ActionColumns:
             self._report.add(path, f"probabilities: {error}", "use decimals")
             return row
 
-    def _completed(self, row: list[str], path: Path) -> list[str]:
+    def _completed(self, row: list[str], path: KeyPath) -> list[str]:
         """Probabilities, the last replaced by what the others leave."""
         off = float(exact_sum(row) - 1)
         message = f"probabilities miss 1 by {off:.3g}"

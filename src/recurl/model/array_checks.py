@@ -14,7 +14,7 @@ from recurl.errors import Problem
 from recurl.model.names import is_name, is_text
 from recurl.model.report import shown
 from recurl.model.structure import TOLERANCE
-from recurl.model.tables import CALL, EXIT, NODE, RETURN
+from recurl.model.tables import CALL, EXIT, NODE, RETURN, Longs
 
 if TYPE_CHECKING:
     from recurl.model.names import Names
@@ -24,7 +24,6 @@ _SHOWN = 50
 """Problems of each kind that are listed."""
 
 _WHOLE = ("action_start", "transition_start", "target")
-Longs = npt.NDArray[np.int64]
 
 
 class Arrays(NamedTuple):
@@ -99,7 +98,7 @@ def _csr_problems(name: str, start: Longs, rows: int) -> Iterator[Problem]:
 
 
 def start_component_of(given: object, layout: Layout) -> tuple[int, list[Problem]]:
-    """The number of the start component, or why it is none."""
+    """The number of the start component, or why there is none."""
     try:
         component = operator.index(given)  # type: ignore[arg-type]
     except TypeError:

@@ -214,7 +214,7 @@ class _Parts:
 
     def component(self, c: int) -> ComponentSpec:
         t, nodes = self.model.tables, self.model.names.nodes
-        block = range(int(t.component_start[c]), int(t.component_start[c + 1]))
+        block = t.vertices_of(c)
         names = {v: self.model.local_name(v) for v in block}
         targets = {**names, **self._short_calls(c)}
         entries, exits = int(t.n_entries[c]), int(t.n_exits[c])

@@ -95,8 +95,9 @@ class Cells:
 
     def _varying(self, component: int) -> list[str]:
         assert self.model.features is not None
-        first, end = self.model.tables.component_start[component : component + 2].tolist()
-        table = self.model.features[first:end][self.row[first:end] >= 0]
+        block = self.model.tables.vertices_of(component)
+        own = slice(block.start, block.stop)
+        table = self.model.features[own][self.row[own] >= 0]
         if not len(table):
             return []
         differ = table.min(axis=0) < table.max(axis=0)

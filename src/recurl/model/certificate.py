@@ -59,7 +59,7 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A lower bound that is attained: one strategy, seen as a function of the exit values.
+    """A lower bound that is attained: one policy, seen as a function of the exit values.
 
     Attributes:
         component: Component that it belongs to.
@@ -68,8 +68,8 @@ class Piece(msgspec.Struct, frozen=True):
         rewards: R(q) for every vertex of the component.
         weights: p(q) for every vertex: a number per exit of the component. None means that the
             component has one exit and p = 1 throughout.
-        steps: d(q) >= 0 for every vertex: a bound on the steps of the strategy to an exit.
-        visits: f(q) >= 0 for every vertex, which the strategy does not let fall.
+        steps: d(q) >= 0 for every vertex: a bound on the steps of the policy to an exit.
+        visits: f(q) >= 0 for every vertex, which the policy does not let fall.
     """
 
     component: int
@@ -321,7 +321,7 @@ class _Form:
         self._require(not wrong, f"{place}: no action {', '.join(map(str, wrong[:1]))}")
 
     def _check_contexts(self, values: Values) -> None:
-        """Each context but the first is called by an earlier one, from a box of its own."""
+        """Each context but the first is called by an earlier one, from a separate box."""
         t, seen = self.tables, set()
         self._require(values.contexts[0] == (t.start_component, -1, -1), "the first context")
         for i, (component, parent, box) in enumerate(values.contexts[1:], 1):
@@ -376,8 +376,7 @@ class _Form:
 
     def _block(self, place: str, component: int) -> range:
         self._require(0 <= component < self.tables.n_components, f"{place}: unknown component")
-        start = self.tables.component_start
-        return range(int(start[component]), int(start[component + 1]))
+        return self.tables.vertices_of(component)
 
     def _check_reference(
         self, number: int, among: Sequence[Point] | Sequence[Piece], component: int, place: str

@@ -1,4 +1,4 @@
-"""Small HTML tables for notebooks, without styles of their own."""
+"""Small HTML tables for notebooks, without styles."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ MOST_ROWS = 20
 """Rows of a table; more are counted, not shown."""
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table of texts and numbers, everything escaped.
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[object]], most: int | None = MOST_ROWS
+) -> str:
+    """A table of texts and numbers, everything escaped; rows beyond `most` are counted.
 
     Example:
         >>> table(["a"], [["<b>"], [2]])
         '<table><tr><th>a</th></tr><tr><td>&lt;b&gt;</td></tr><tr><td>2</td></tr></table>'
     """
     listed = list(rows)
-    lines = [_row("th", head), *(_row("td", row) for row in listed[:MOST_ROWS])]
-    if len(listed) > MOST_ROWS:
-        lines.append(_row("td", [f"... and {len(listed) - MOST_ROWS} more"]))
+    lines = [_row("th", head), *(_row("td", row) for row in listed[:most])]
+    if most is not None and len(listed) > most:
+        lines.append(_row("td", [f"... and {len(listed) - most} more"]))
     return f"<table>{''.join(lines)}</table>"
 
 

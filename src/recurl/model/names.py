@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
@@ -38,6 +38,20 @@ def is_name(name: object) -> bool:
         (True, False, False, False)
     """
     return is_text(name) and "." not in str(name)
+
+
+def unused_name(word: str, taken: Container[str], sign: str = "") -> str:
+    """A word, or it with the first number that makes it differ from all names taken.
+
+    Example:
+        >>> unused_name("lane", {"lane", "lane2"}), unused_name("x", {"x"}, "_")
+        ('lane3', 'x_2')
+    """
+    name, number = word, 1
+    while name in taken:
+        number += 1
+        name = f"{word}{sign}{number}"
+    return name
 
 
 def stored_state(thing: object) -> dict[str, object]:
@@ -169,8 +183,7 @@ class Names:
     def _vertices_of(self, component: int) -> dict[str, int]:
         known = self._vertex_ids
         if component not in known:
-            start = self._tables.component_start
-            block = range(start[component], start[component + 1])
+            block = self._tables.vertices_of(component)
             known[component] = {self.local(vertex): vertex for vertex in block}
         return known[component]
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from recurl.errors import ModelError, Problem
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 _MOST = 1000
 _LONGEST_SHOWN = 60
@@ -31,8 +31,8 @@ class Report:
         self.problems: list[Problem] = []
         self._headline = headline
         self._comparisons = _COMPARISONS
-        self._spoiled: set[Path] = set()
-        self._above_spoiled: set[Path] = set()
+        self._spoiled: set[KeyPath] = set()
+        self._above_spoiled: set[KeyPath] = set()
 
     def add(
         self, path: Sequence[str | int], message: str, fix: str = "", *, line: int | None = None
@@ -60,7 +60,7 @@ class Report:
             # Down to vertices; a component is too large a thing to be silent about.
             self._above_spoiled.update(path[:size] for size in range(4, len(path)))
 
-    def _follows(self, path: Path) -> bool:
+    def _follows(self, path: KeyPath) -> bool:
         if not self._spoiled:
             return False
         inside = any(path[:size] in self._spoiled for size in range(1, len(path) + 1))

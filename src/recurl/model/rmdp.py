@@ -29,8 +29,7 @@ from recurl.model.tables import Floats, Layout, Tables, frozen_floats
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from recurl.model.drawing.drawing import Drawing
-    from recurl.model.drawing.taken import PolicyLike
+    from recurl.model.drawing.drawing import Drawing, PolicyLike
 
 
 class RMDP:

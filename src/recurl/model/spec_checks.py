@@ -9,7 +9,7 @@ from recurl.model.names import is_name, is_text
 from recurl.model.report import shown
 
 if TYPE_CHECKING:
-    from recurl.model.report import Path, Report
+    from recurl.model.report import KeyPath, Report
     from recurl.model.scope import Scope
     from recurl.model.spec import ComponentSpec, ModelSpec
 
@@ -33,7 +33,7 @@ def check_model(spec: ModelSpec, report: Report) -> None:
         _check_boxes(report, path, component, spec)
 
 
-def _check_component(report: Report, path: Path, component: ComponentSpec) -> None:
+def _check_component(report: Report, path: KeyPath, component: ComponentSpec) -> None:
     if not component.entries:
         report.add((*path, "entries"), "there is no entry", "name at least one")
     if not component.exits:
@@ -45,7 +45,7 @@ def _check_component(report: Report, path: Path, component: ComponentSpec) -> No
     _check_names(report, (*path, "vertices"), inner, "node")
 
 
-def _check_names(report: Report, path: Path, names: Sequence[str], what: str) -> None:
+def _check_names(report: Report, path: KeyPath, names: Sequence[str], what: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -55,7 +55,7 @@ def _check_names(report: Report, path: Path, names: Sequence[str], what: str) ->
         seen.add(name)
 
 
-def _check_boxes(report: Report, path: Path, component: ComponentSpec, spec: ModelSpec) -> None:
+def _check_boxes(report: Report, path: KeyPath, component: ComponentSpec, spec: ModelSpec) -> None:
     for box, callee in component.boxes.items():
         if callee not in spec.components:
             known = f"known components: {', '.join(list(spec.components)[:20])}"
@@ -64,7 +64,7 @@ def _check_boxes(report: Report, path: Path, component: ComponentSpec, spec: Mod
             report.add((*path, "boxes", box), message, fix)
 
 
-def check_vertices(scope: Scope, path: Path, report: Report) -> None:
+def check_vertices(scope: Scope, path: KeyPath, report: Report) -> None:
     """Check that actions stand at nodes and return ports, and that all of these have some."""
     for name, actions in scope.spec.vertices.items():
         if name in scope.spec.boxes:
@@ -89,7 +89,7 @@ def check_vertices(scope: Scope, path: Path, report: Report) -> None:
             report.add((*path, name), "has no action", "add one")
 
 
-def explain_target(scope: Scope, where: Path, target: str, report: Report) -> None:
+def explain_target(scope: Scope, where: KeyPath, target: str, report: Report) -> None:
     """Say why a transition cannot lead where it should."""
     spec = scope.spec
     if scope.may_name(target):

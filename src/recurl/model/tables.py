@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -320,6 +321,42 @@ class Tables(NamedTuple):
         """The entries at which a run may start."""
         first = int(self.component_start[self.start_component])
         return np.flatnonzero(self.start_prob).astype(np.int32) + np.int32(first)
+
+    def vertices_of(self, component: int) -> range:
+        """Vertices of a component."""
+        first, end = self.component_start[component : component + 2].tolist()
+        return range(first, end)
+
+    def entries_of(self, component: int) -> range:
+        """Entries of a component."""
+        return self.vertices_of(component)[: int(self.n_entries[component])]
+
+    def exits_of(self, component: int) -> range:
+        """Exits of a component.
+
+        Example:
+            >>> import recurl
+            >>> model = recurl.zoo.cloud()
+            >>> [model.local_name(v) for v in model.tables.exits_of(2)]
+            ['u6', 'u7']
+        """
+        first, count = int(self.n_entries[component]), int(self.n_exits[component])
+        return self.vertices_of(component)[first : first + count]
+
+    def boxes_of(self, component: int) -> range:
+        """Boxes in a component."""
+        first, end = self.box_owner.searchsorted([component, component + 1]).tolist()
+        return range(first, end)
+
+    def actions_of(self, vertex: int) -> range:
+        """Actions of a vertex, as numbers among all (vertex, action) pairs."""
+        first, end = self.action_start[vertex : vertex + 2].tolist()
+        return range(first, end)
+
+    def transitions_of(self, action: int) -> range:
+        """Transitions of an action."""
+        first, end = self.transition_start[action : action + 2].tolist()
+        return range(first, end)
 
     def entry_of_call(self, vertex: npt.ArrayLike) -> Ints:
         """Entry at which a call port continues."""

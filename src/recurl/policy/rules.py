@@ -306,26 +306,25 @@ class Rules:
         if values is None:
             return None
         contexts = {self.reached.contexts[f]: action for f, action in does.items()}
-        first = int(t.component_start[own] + t.n_entries[own])
         best: list[tuple[int, float, float]] | None = None
         pair = 0, 0
-        for one, other in permutations(range(int(t.n_exits[own])), 2):
-            differences = {x: float(values[x, one] - values[x, other]) for x in contexts}
+        for i, j in permutations(range(int(t.n_exits[own])), 2):
+            differences = {x: float(values[x, i] - values[x, j]) for x in contexts}
             spans = _ranges(differences, contexts)
             # Of a difference and its negative, the one whose bounds are mostly positive.
             upright = spans and sum(high for _, _, high in spans[:-1]) >= 0
             if spans and upright and (best is None or len(spans) < len(best)):
-                best, pair = spans, (one, other)
+                best, pair = spans, (i, j)
         if best is None or len(best) > MOST_SPANS:
             return None
-        exits = (self.model.local_name(first + pair[0]), self.model.local_name(first + pair[1]))
+        one, other = (self.model.local_name(t.exits_of(own)[k]) for k in pair)
         actions = dict.fromkeys(action for action, _, _ in best)
         return [
             (
                 a,
                 Worth(
                     tuple((low, high) for action, low, high in best if action == a),
-                    exits,
+                    (one, other),
                     frozenset(x for x, action in contexts.items() if action == a),
                 ),
             )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from recurl.model import html
-from recurl.model.terminal import table as rich_table
-from recurl.model.terminal import text_of
+from recurl.model.text_tables import markdown_table, text_of
+from recurl.model.text_tables import table as rich_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,8 +100,7 @@ class PolicyTable(Sequence[PolicyRow]):
 
     def to_markdown(self) -> str:
         """All rows as a table in Markdown."""
-        lines = [HEAD, ("---", "---", "---", "---:"), *(row.cells for row in self._rows)]
-        return "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+        return markdown_table(HEAD, (row.cells for row in self._rows), numbers=HEAD[3:])
 
     def to_frame(self) -> pd.DataFrame:
         """All rows as a data frame; needs pandas."""
@@ -136,7 +135,3 @@ def _rows(policy: Policy, rule: PolicyRule, merged: bool) -> Iterator[PolicyRow]
             name = policy.context_names[x]
             visits = policy.visits.at(places)
             yield PolicyRow(rule.vertex, rule.place, name, clause.action, visits)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|")

@@ -13,7 +13,7 @@ from typing import Any
 from recurl.errors import LimitError, ModelError, Problem
 from recurl.programs.flow import SEQUENCE, Block, Flow, flow_of
 from recurl.programs.refusals import check
-from recurl.programs.steps import STATES, TICK, EndlessError, StepCounter, counted
+from recurl.programs.steps import STATES, TICK, EndlessError, StepCounter, counting_turns
 from recurl.programs.syntax import Source
 
 RETURNED = -1
@@ -79,7 +79,7 @@ class Code:
         Args:
             position: Where to begin.
             values: The locals that matter there.
-            most: StepCounter without an event after which to give up: turns of loops, and blocks.
+            most: Steps without an event after which to give up: turns of loops, and blocks.
 
         Raises:
             ModelError: The function raised an exception, which a model cannot.
@@ -125,7 +125,7 @@ class Code:
         if not _is_value(value):
             message = f"{name} is a {kind.__name__}, which has no value that could be compared"
             fix = "use numbers, texts, tuples, frozensets, enums or frozen dataclasses"
-            raise self.problem(position, message, fix)
+            raise self.problem(None if position == RETURNED else self.line(position), message, fix)
         if kind is not tuple and kind is not frozenset:
             self._accepted.add(kind)
 
@@ -144,7 +144,7 @@ class Code:
         known = dict(zip(self.flow.blocks[position].live, values, strict=True))
         for name, value in known.items():
             node = rewriter.values.get(name)
-            found[name] = f"{name if node is None else self.source.text(node)}={shown(value)}"
+            found[name] = f"{name if node is None else self.source.text(node)}={value_text(value)}"
         for name in [name for name in known if name in rewriter.loops]:
             target, rest = rewriter.loops[name].target, known[name]
             found[name] = _turn(target, rest)
@@ -167,9 +167,8 @@ class Code:
             found[position] = f"{self.source.name}, line {block.line}: {text}"
         return found
 
-    def problem(self, position: int, message: str, fix: str = "") -> ModelError:
-        """An error at a position."""
-        line = None if position == RETURNED else self.line(position)
+    def problem(self, line: int | None, message: str, fix: str = "") -> ModelError:
+        """An error on a line."""
         found = Problem(self.source.name, message, fix, line=line)
         return ModelError([found], headline=f"program {self.source.name} ({self.source.file}): ")
 
@@ -182,8 +181,7 @@ class Code:
             trace = trace.tb_next
         there = self.locals_text(position, values)
         message = f"{type(error).__name__}: {error}" + (f", with {there}" if there else "")
-        found = Problem(self.source.name, message, "a model has no exceptions", line=line)
-        return ModelError([found], headline=f"program {self.source.name} ({self.source.file}): ")
+        return self.problem(line, message, "a model has no exceptions")
 
 
 def described(names: Sequence[str], values: Values) -> str:
@@ -193,7 +191,7 @@ def described(names: Sequence[str], values: Values) -> str:
         >>> described(("done", "n"), (False, 3))
         'done=False, n=3'
     """
-    return ", ".join(f"{name}={shown(v)}" for name, v in zip(names, values, strict=True))
+    return ", ".join(f"{name}={value_text(v)}" for name, v in zip(names, values, strict=True))
 
 
 _SHOWN = 3
@@ -202,27 +200,27 @@ _SHOWN = 3
 
 def _turn(target: ast.expr, rest: Sequence[Any]) -> str:
     """How far a loop is: ``n=1 (then 2, 3)``."""
-    later = [shown(item) for item in rest[1 : _SHOWN + 1]]
+    later = [value_text(item) for item in rest[1 : _SHOWN + 1]]
     if len(rest) > _SHOWN + 1:
-        later = [*later[:-1], f"... {shown(rest[-1])}"]
+        later = [*later[:-1], f"... {value_text(rest[-1])}"]
     note = f"then {', '.join(later)}" if later else "last"
-    return f"{ast.unparse(target)}={shown(rest[0])} ({note})"
+    return f"{ast.unparse(target)}={value_text(rest[0])} ({note})"
 
 
 def _assigned(target: ast.expr, rest: Sequence[Any]) -> dict[str, str]:
     """The texts of the locals that a loop assigns, which its own text makes superfluous."""
     if isinstance(target, ast.Name):
-        return {target.id: f"{target.id}={shown(rest[0])}"}
+        return {target.id: f"{target.id}={value_text(rest[0])}"}
     names = [getattr(part, "id", "") for part in getattr(target, "elts", ())]
-    return {name: f"{name}={shown(part)}" for name, part in zip(names, rest[0], strict=False)}
+    return {name: f"{name}={value_text(part)}" for name, part in zip(names, rest[0], strict=False)}
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """A value in words: enums by name."""
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, tuple) and type(value) is tuple:
-        inside = ", ".join(map(shown, value))
+        inside = ", ".join(map(value_text, value))
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     return getattr(value, "__qualname__", None) or repr(value)
 
@@ -297,7 +295,9 @@ def _function(blocks: list[Block], index: int) -> ast.FunctionDef:
     else:
         result = _continuation(blocks, block.to[0])
     last = ast.Return(result, lineno=block.line, end_lineno=block.line, col_offset=0)
-    return counted(_definition(f"block_{index}_", list(block.live), [*block.statements, last]))
+    return counting_turns(
+        _definition(f"block_{index}_", list(block.live), [*block.statements, last])
+    )
 
 
 def _continuation(blocks: list[Block], to: int) -> ast.expr:

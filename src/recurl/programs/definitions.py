@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from recurl.errors import RecurlError
 from recurl.programs.decorator import Program
 from recurl.programs.language import WORDS
 from recurl.programs.literals import Writer
-from recurl.programs.syntax import MISSING, Source, stored_names
+from recurl.programs.syntax import MISSING, Source, source_lines, stored_names
 
 
 def needed(
@@ -56,7 +55,7 @@ class _Finder:
             made = f"collections.namedtuple({value.__name__!r}, {fields!r})"
             self.definitions[f"{name} = {made}"] = None
         elif self._is_local(value, source):
-            text = _text_of(value)
+            text = textwrap.dedent("".join(source_lines(value)[0]))
             self.add(ast.parse(text), _seen_from(value, source))
             self.definitions[text.strip()] = None
             if value.__name__ != name:
@@ -98,15 +97,6 @@ def _fields_of(value: Any) -> tuple[str, ...]:
     """Names of the fields of a class that `namedtuple` made, which has no source."""
     made = inspect.isclass(value) and value.__bases__ == (tuple,) and hasattr(value, "_fields")
     return tuple(value._fields) if made and "__annotations__" not in vars(value) else ()
-
-
-def _text_of(value: Any) -> str:
-    try:
-        return textwrap.dedent(inspect.getsource(value))
-    except (OSError, TypeError):
-        raise RecurlError(
-            f"the source of {value.__name__} cannot be found: define it in a file or a notebook"
-        ) from None
 
 
 def _seen_from(value: Any, source: Source) -> Source:

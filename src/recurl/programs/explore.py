@@ -12,7 +12,7 @@ from recurl.errors import LimitError, RecurlError
 from recurl.model.limits import Clock
 from recurl.model.numbers import exact
 from recurl.policy.reached import CallSearch
-from recurl.programs.code import RETURNED, Code, Values, described, shown
+from recurl.programs.code import RETURNED, Code, Values, described, value_text
 from recurl.programs.language import coin, distribution, options_of
 
 if TYPE_CHECKING:
@@ -82,11 +82,6 @@ class Exploration:
         for place in self.search.places():
             self._follow(place)
 
-    def locals_of(self, state: State) -> dict[str, Any]:
-        """The locals of a state that stands at an event, by name."""
-        names = self.codes[state.function].events[state.position].names
-        return dict(zip(names, state.values, strict=True))
-
     @cached_property
     def deciding(self) -> set[int]:
         """Starts from which a choice can be reached before the call returns."""
@@ -106,9 +101,8 @@ class Exploration:
         return found
 
     def _function(self, program: Program) -> int:
-        for number, known in enumerate(self.functions):
-            if known is program:
-                return number
+        if program in self.functions:
+            return self.functions.index(program)
         self.functions.append(program)
         self.codes.append(program.code)
         self.starts.append([])
@@ -209,7 +203,7 @@ class Exploration:
     def _complaint(self) -> str:
         function, name, values = self._widest()
         code = self.codes[function]
-        examples = ", ".join(map(shown, values[:5]))
+        examples = ", ".join(map(value_text, values[:5]))
         return (
             f"program {code.source.name} has more than {self.limit} states: {name} took "
             f"{len(values)} different values ({examples}, ...). Bound it, as in min(n + 1, 10), or "
@@ -241,7 +235,7 @@ class Exploration:
         if state.kind == START:
             return f"{code.source.name}({described(self._names(state), state.values)})"
         if state.kind == RETURN:
-            return f"{code.source.name} returns {shown(state.values[0])}"
+            return f"{code.source.name} returns {value_text(state.values[0])}"
         there = code.locals_text(state.position, state.values)
         text = code.texts[state.position]
         return f"{text} with {there}" if there else text

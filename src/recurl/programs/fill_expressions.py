@@ -283,7 +283,7 @@ class Filling:
         """An expression that is not always evaluated: nothing is hoisted out of it."""
         outer, self._hoisted = self._hoisted, None
         part = shape(node)
-        self._hoisted = None if any(True for _ in self.source.events(node)) else outer
+        self._hoisted = None if self.source.has_events(node) else outer
         return part
 
     def _short_circuit(

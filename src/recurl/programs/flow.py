@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from recurl.errors import ModelError, Problem
-from recurl.programs.liveness import NOTHING, Names, before, reads
+from recurl.programs.liveness import NOTHING, Locals, before, reads
 from recurl.programs.rewrite import EventWhile, Rewriter, located, rest_meaning
 from recurl.programs.syntax import Source
 
@@ -238,8 +238,8 @@ def _assign(name: str, value: ast.expr) -> ast.Assign:
     return ast.Assign([ast.Name(name, ast.Store())], value)
 
 
-def _find_live(blocks: list[Block], known: Names) -> None:
-    live: list[Names] = [NOTHING] * len(blocks)
+def _find_live(blocks: list[Block], known: Locals) -> None:
+    live: list[Locals] = [NOTHING] * len(blocks)
     changed = True
     while changed:
         changed = False
@@ -251,7 +251,7 @@ def _find_live(blocks: list[Block], known: Names) -> None:
         block.live = tuple(sorted(names))
 
 
-def _live_before(block: Block, live: list[Names], known: Names) -> Names:
+def _live_before(block: Block, live: list[Locals], known: Locals) -> Locals:
     after = NOTHING.union(*(live[to] for to in block.to)) if block.to else NOTHING
     if block.event is not None:
         return (after - {block.target or ""}) | reads(block.event, known)

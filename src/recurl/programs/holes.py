@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from recurl.model.names import unused_name
 from recurl.programs.decisions import DecisionTable, expression, same, simplest
 from recurl.programs.literals import UNKNOWN, Option, Writer
 from recurl.programs.liveness import reads
@@ -144,7 +145,7 @@ class _Filling:
                 for c, s, callee in states
                 if s.entry in self.x.deciding  # where nothing is chosen, any context will do
             ]
-            if rows and self._has_contexts(position):
+            if rows and len(self.all.groups_of(self.code.events[position].word)) > 1:
                 self.holes.contexts[self.flow.origin(position)] = self._table(position, rows)
         return self.holes
 
@@ -156,11 +157,6 @@ class _Filling:
                 at = self.x.states[state]
                 found.setdefault(at.position, []).append((number, at, done))
         return found
-
-    def _has_contexts(self, position: int) -> bool:
-        called = self.code.events[position].word
-        numbers = (f for f, known in enumerate(self.x.functions) if known is called)
-        return any(len(self.all.groups.get(f, ())) > 1 for f in numbers)
 
     # Choices
 
@@ -176,7 +172,7 @@ class _Filling:
             place = next(i for i, other in enumerate(given) if same(other, value))
             places.append((context, state, place))
         inside = [*node.args, *(k.value for k in node.keywords)]
-        if any(True for part in inside for _ in self.code.source.events(part)):
+        if any(map(self.code.source.has_events, inside)):
             return FilledChoice(self._table(position, places), indexed=True)
         if alone or any(isinstance(part, ast.Starred) for part in node.args):
             return FilledChoice(self._table(position, rows))
@@ -198,17 +194,10 @@ class _Filling:
 
     def _table(self, position: int, rows: list[tuple[int, State, Any]]) -> DecisionTable:
         columns = self._columns(position)
-        read = [
-            (tuple([c.value(context, state.values) for c in columns]), result)
-            for context, state, result in rows
-        ]
+        read = _read_rows(columns, rows)
         if _contradict(read):
-            typed = [c for c in columns if c.rank < _REST]
-            columns += [_type_of(column) for column in typed]
-            read = [
-                (tuple([c.value(context, state.values) for c in columns]), result)
-                for context, state, result in rows
-            ]
+            columns += [_type_of(column) for column in columns if column.rank < _REST]
+            read = _read_rows(columns, rows)
         table = simplest([column.text for column in columns], read)
         for column in columns:
             if column.text in table.names and column.temporary is not None:
@@ -260,12 +249,8 @@ class _Filling:
         """A name for a temporary, unlike all others."""
         key = (temporary, name)
         if key not in self.names:
-            fresh, number = name, 1
-            while fresh in self.taken:
-                number += 1
-                fresh = f"{name}_{number}"
-            self.taken.add(fresh)
-            self.names[key] = fresh
+            self.names[key] = unused_name(name, self.taken, "_")
+            self.taken.add(self.names[key])
         return self.names[key]
 
     def _name(self, column: ChoiceColumn) -> None:
@@ -304,6 +289,16 @@ def _placeholder(temporary: str, name: str) -> str:
 def _kind(temporary: str) -> str:
     """The name of a temporary without its number: result, coin, ..."""
     return temporary.rstrip("_").rpartition("_")[0]
+
+
+def _read_rows(
+    columns: list[ChoiceColumn], rows: list[tuple[int, State, Any]]
+) -> list[tuple[Values, Any]]:
+    """The values of columns in each context and state, with what is done there."""
+    return [
+        (tuple([column.value(context, state.values) for column in columns]), result)
+        for context, state, result in rows
+    ]
 
 
 def _contradict(rows: list[tuple[Values, Any]]) -> bool:

@@ -330,7 +330,7 @@ class _Layout:
     def _head(self, node: ast.stmt, *parts: ast.AST) -> list[str]:
         """The header of a statement: as it was, or made of its parts."""
         origin = self.folded.origins.get(node, node)
-        if self.original.lines and all(part in _children(origin) for part in parts):
+        if self.original.lines and {*parts} <= {*ast.iter_child_nodes(origin)}:
             return self.original.head(origin, parts[-1])
         return self._unparsed(_hollow(node))[:1]
 
@@ -382,10 +382,6 @@ class _Layout:
             self._arm(node, number, head, indent + INDENT)
             self._block(case.body, indent + 2 * INDENT)
             self._lines(self._notes(node).below.get(number, ()), indent + 2 * INDENT)
-
-
-def _children(node: ast.AST) -> list[ast.AST]:
-    return list(ast.iter_child_nodes(node))
 
 
 def _hollow(node: ast.stmt) -> ast.stmt:

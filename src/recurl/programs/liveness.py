@@ -10,16 +10,16 @@ from collections.abc import Iterable, Sequence
 
 from recurl.programs.syntax import COMPREHENSIONS, stored_names
 
-Names = frozenset[str]
-NOTHING: Names = frozenset()
+Locals = frozenset[str]
+NOTHING: Locals = frozenset()
 
 
-def reads(node: ast.AST | None, known: Names) -> Names:
+def reads(node: ast.AST | None, known: Locals) -> Locals:
     """Locals that an expression, or any statement inside a node, may read."""
     if node is None:
         return NOTHING
     found: set[str] = set()
-    todo: list[tuple[ast.AST, Names]] = [(node, NOTHING)]
+    todo: list[tuple[ast.AST, Locals]] = [(node, NOTHING)]
     while todo:
         at, hidden = todo.pop()
         if isinstance(at, ast.Name) and isinstance(at.ctx, ast.Load | ast.Del):
@@ -32,21 +32,21 @@ def reads(node: ast.AST | None, known: Names) -> Names:
     return known & found
 
 
-def writes(node: ast.AST) -> Names:
+def writes(node: ast.AST) -> Locals:
     """Names that a target assigns."""
     return frozenset(
         at.id for at in ast.walk(node) if isinstance(at, ast.Name) and isinstance(at.ctx, ast.Store)
     )
 
 
-def before(statements: Sequence[ast.stmt], after: Names, known: Names) -> Names:
+def before(statements: Sequence[ast.stmt], after: Locals, known: Locals) -> Locals:
     """Locals that matter before statements without events, given those that matter after them."""
     for statement in reversed(statements):
         after = _before_one(statement, after, known)
     return after
 
 
-def _before_one(node: ast.stmt, after: Names, known: Names) -> Names:
+def _before_one(node: ast.stmt, after: Locals, known: Locals) -> Locals:
     match node:
         case ast.Assign(targets=targets, value=value):
             plain = [t for t in targets if not isinstance(t, ast.Subscript)]
@@ -86,10 +86,10 @@ def _before_one(node: ast.stmt, after: Names, known: Names) -> Names:
             return after | reads(node, known)
 
 
-def _bound(pattern: ast.pattern) -> Names:
+def _bound(pattern: ast.pattern) -> Locals:
     """Names that a pattern binds."""
     return frozenset(stored_names([ast.Expr(pattern)]))  # type: ignore[arg-type]
 
 
-def _union(names: Iterable[Names]) -> Names:
+def _union(names: Iterable[Locals]) -> Locals:
     return frozenset().union(*names)

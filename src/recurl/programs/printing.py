@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from recurl.model.names import unused_name
 from recurl.programs.decorator import Program
 from recurl.programs.definitions import needed
 from recurl.programs.explore import REWARD
@@ -90,12 +91,7 @@ class _Printer:
     def _name(self, program: Program) -> str:
         """How a function is called: its own name, unless another one has that."""
         if program not in self.names:
-            name, known = program.name, set(self.names.values())
-            number = 1
-            while name in known:
-                number += 1
-                name = f"{program.name}_{number}"
-            self.names[program] = name
+            self.names[program] = unused_name(program.name, set(self.names.values()), "_")
         return self.names[program]
 
     def run(self) -> Printed:
@@ -141,18 +137,16 @@ class _Printer:
         return next(iter((*arguments, *named.values())))
 
     def _takes_context(self, program: Program) -> bool:
-        return len(self._groups(program)) > 1
-
-    def _groups(self, program: Program) -> list[Any]:
-        numbers = [f for f, known in enumerate(self.x.functions) if known is program]
-        return self.all.groups.get(numbers[0], []) if numbers else []
+        return len(self.all.groups_of(program)) > 1
 
     # One function
 
     def _function(self, program: Program) -> str:
         source, writer = program.source, Writer(program.source, self.taken)
-        numbers = [f for f, known in enumerate(self.x.functions) if known is program]
-        holes = holes_of(self.all, numbers[0], self.context, writer) if numbers else Holes()
+        holes = Holes()
+        if program in self.x.functions:
+            number = self.x.functions.index(program)
+            holes = holes_of(self.all, number, self.context, writer)
         for event in source.events(source.tree):
             word = source.word(event)
             if isinstance(word, Program):
@@ -180,8 +174,8 @@ class _Printer:
         """Comments that say who enters which context."""
         if not self._takes_context(program):
             return []
-        (number,) = (f for f, known in enumerate(self.x.functions) if known is program)
-        callers = [self._callers(number, i) for i in range(len(self._groups(program)))]
+        number = self.x.functions.index(program)
+        callers = [self._callers(number, i) for i in range(len(self.all.groups_of(program)))]
         found = []
         for who, group in groupby(enumerate(callers), key=lambda pair: pair[1]):
             contexts = [i for i, _ in group]

@@ -13,6 +13,7 @@ from recurl.policy import Policy
 from recurl.programs.explore import CHOICE
 
 if TYPE_CHECKING:
+    from recurl.programs.decorator import Program
     from recurl.programs.unfold import Unfolded
 
 
@@ -91,6 +92,11 @@ class ProgramPolicy:
             numbers.update({root: (function, i) for i, root in enumerate(roots)})
             self.groups[function] = [folding.contexts[root] for root in roots]
         self.group_of = {c: numbers[folding.root(c)] for c in self._contexts}
+
+    def groups_of(self, program: Program) -> list[ContextPolicy]:
+        """The contexts of a function; none if it is not called."""
+        functions = self.unfolded.exploration.functions
+        return self.groups.get(functions.index(program), []) if program in functions else []
 
     def callers(self, function: int, number: int) -> list[tuple[int, int, int]]:
         """Who enters a context: (function, its context, position of the call), each once.

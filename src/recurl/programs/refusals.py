@@ -48,15 +48,12 @@ class _Visitor(ast.NodeVisitor):
         line = getattr(node, "lineno", self.source.tree.lineno)
         self.problems.append(Problem(self.source.name, message, fix, line=line))
 
-    def has_event(self, node: ast.AST) -> bool:
-        return any(True for _ in self.source.events(node))
-
     def visit(self, node: ast.AST) -> None:
         """Visit a node; of a statement, also look at its expressions as a whole."""
         for part in ast.iter_child_nodes(node) if isinstance(node, ast.stmt) else ():
             named = [at for at in ast.walk(part) if isinstance(at, ast.NamedExpr)]
-            if isinstance(part, ast.expr) and named and self.has_event(part):
-                fix = "assign it on a line of its own"
+            if isinstance(part, ast.expr) and named and self.source.has_events(part):
+                fix = "assign it on a separate line"
                 self.refuse(named[0], "`:=` and an event in one expression", fix)
         super().visit(node)
 
@@ -78,7 +75,7 @@ class _Visitor(ast.NodeVisitor):
 
     def _guarded(self, node: ast.Try | ast.TryStar | ast.With | ast.AsyncWith) -> None:
         word = "try" if isinstance(node, ast.Try | ast.TryStar) else "with"
-        if self.has_event(node):
+        if self.source.has_events(node):
             fix = "move the guarded work into a helper that returns what happened, or run it live"
             self.refuse(node, f"choices, draws, rewards or calls inside `{word}`", fix)
         elif any(isinstance(below, ast.Return) for below in ast.walk(node)):
@@ -89,7 +86,7 @@ class _Visitor(ast.NodeVisitor):
 
     def visit_Expr(self, node: ast.Expr) -> None:
         value = node.value
-        effect = isinstance(value, ast.Call) and not self.has_event(value)
+        effect = isinstance(value, ast.Call) and not self.source.has_events(value)
         if effect and not self._is_impure(value) and not self._works_on_local(value):
             what = self.source.text(value)
             fix = "nothing in a model could see it: remove it, or run the program live"
@@ -119,7 +116,7 @@ class _Visitor(ast.NodeVisitor):
                 self.refuse(part, f"assigns to {self.source.text(part)}, outer state", fix)
             elif isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
                 self._check_item(part)
-        if self.has_event(target):
+        if self.source.has_events(target):
             self.refuse(target, "an event inside the target of an assignment", "use a local")
 
     def _check_item(self, target: ast.Subscript) -> None:
@@ -138,7 +135,7 @@ class _Visitor(ast.NodeVisitor):
     visit_Await = visit_Yield = visit_YieldFrom = _waits  # noqa: N815
 
     def _inner_scope(self, node: ast.AST) -> None:
-        if self.has_event(node):
+        if self.source.has_events(node):
             loop = isinstance(node, COMPREHENSIONS)
             what = "a comprehension" if loop else "a lambda"
             fix = "write a for loop" if loop else "write it out, or decorate a function"
@@ -150,7 +147,7 @@ class _Visitor(ast.NodeVisitor):
     visit_Lambda = _inner_scope  # noqa: N815
 
     def visit_match_case(self, node: ast.match_case) -> None:
-        if node.guard is not None and self.has_event(node.guard):
+        if node.guard is not None and self.source.has_events(node.guard):
             self.refuse(node.guard, "an event in the guard of a case", "draw it before the match")
         self.generic_visit(node)
 

@@ -1,4 +1,4 @@
-"""Rewriting: every event becomes a statement of its own, so that position + locals is all there is.
+"""Rewriting: every event becomes a separate statement: then position and locals are the state.
 
 An *event* is a `choose`, `flip`, `pick` or `reward`, or a call of another program. Afterwards each
 stands alone, as ``x = event(...)`` or ``event(...)``, and its arguments contain none. All other

@@ -21,7 +21,7 @@ class EndlessError(BaseException):
 
     Args:
         line: Where the loop stands.
-        most: StepCounter that were allowed.
+        most: Steps that were allowed.
     """
 
     def __init__(self, line: int, most: int) -> None:
@@ -67,7 +67,7 @@ class StepCounter:
         return items
 
 
-def counted(node: N) -> N:
+def counting_turns(node: N) -> N:
     """A copy of a function whose loops and comprehensions count their turns."""
     made: N = _Counter().visit(copy.deepcopy(node))
     return made

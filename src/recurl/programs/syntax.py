@@ -20,7 +20,7 @@ MISSING = object()
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *COMPREHENSIONS)
-"""Nodes that have names of their own."""
+"""Nodes that open a scope of names."""
 
 
 @dataclass(eq=False)
@@ -86,6 +86,10 @@ class Source:
             if isinstance(below, ast.Call) and self.word(below) is not None:
                 yield below
 
+    def has_events(self, node: ast.AST) -> bool:
+        """Whether a call below a node is an event."""
+        return any(True for _ in self.events(node))
+
     def text(self, node: ast.AST) -> str:
         """A node as source text, on one line and not too long."""
         line = " ".join(ast.unparse(node).split())
@@ -98,12 +102,7 @@ def read_source(function: Callable[..., Any]) -> Source:
     Raises:
         RecurlError: There is none, as for functions typed at a bare prompt.
     """
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError):
-        raise RecurlError(
-            f"the source of {function.__name__} cannot be found: define it in a file or a notebook"
-        ) from None
+    lines, first = source_lines(function)
     definition = _definition("".join(lines), first)
     if not isinstance(definition, ast.FunctionDef):
         raise RecurlError(f"{function.__name__} must be defined by `def` to be a model")
@@ -118,6 +117,20 @@ def read_source(function: Callable[..., Any]) -> Source:
         first,
         textwrap.dedent(inspect.getcomments(function) or "").strip(),
     )
+
+
+def source_lines(thing: Any) -> tuple[list[str], int]:
+    """The lines that define a function or a class, and the number of the first of them.
+
+    Raises:
+        RecurlError: There are none.
+    """
+    try:
+        return inspect.getsourcelines(thing)
+    except (OSError, TypeError):
+        raise RecurlError(
+            f"the source of {thing.__name__} cannot be found: define it in a file or a notebook"
+        ) from None
 
 
 def _definition(text: str, first: int) -> ast.stmt:

@@ -2,8 +2,8 @@
 
 - A function is a component; its calls with different arguments are entries, the different values
   that it returns are exits. Every box has a port for each of them; where that would make far more
-  ports than states, every call with other arguments is a component of its own instead.
-- A call is a box of its own for every state in which it is made.
+  ports than states, every call with other arguments is a separate component instead.
+- A call is a separate box for every state in which it is made.
 - States with a choice are vertices. Draws and rewards belong to the step that leads to them, unless
   several lead there. So a program without draws between its choices has one vertex per choice.
 - Entries and return ports that stand at a choice offer it themselves.
@@ -19,9 +19,10 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from recurl.model.assemble import assemble
+from recurl.model.names import unused_name
 from recurl.model.numbers import shortest_text
 from recurl.model.spec import ActionSpec, ComponentSpec, EdgeSpec, ModelSpec
-from recurl.programs.code import described, shown
+from recurl.programs.code import described, value_text
 from recurl.programs.explore import CALLING, CHANCE, CHOICE, RETURN, REWARD, Exploration
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ GO = "go"
 """The only action where there is no choice."""
 
 MANY_PORTS = 20_000
-"""Ports, beyond four per state, from which on calls are components of their own."""
+"""Ports, beyond four per state, from which on calls are separate components."""
 
 _LONGEST = 60
 _ZERO, _ONE = Fraction(0), Fraction(1)
@@ -69,8 +70,7 @@ class Unfolded:
         """State of each vertex that has actions; none behind exits that cannot be taken."""
         found = {}
         for component, places in enumerate(self.state_of):
-            first, last = self.model.tables.component_start[component : component + 2]
-            for vertex in range(first, last):
+            for vertex in self.model.tables.vertices_of(component):
                 state = places.get(self.model.local_name(vertex))
                 if state is not None:
                     found[vertex] = state
@@ -125,7 +125,7 @@ class _Unfolding:
         name = self.x.functions[part.function].name
         if len(self.x.starts[part.function]) == len(part.starts):
             return name
-        values = map(shown, self.states[part.starts[0]].values)
+        values = map(value_text, self.states[part.starts[0]].values)
         return _as_name(f"{name}({', '.join(values)})")
 
     def run(self, name: str) -> Unfolded:
@@ -156,12 +156,8 @@ class _Unfolding:
 
     def _name(self, c: int, number: int, text: str) -> str:
         """A name for a state, unlike all others of its component."""
-        taken, short = self.taken[c], _as_name(text)
-        name, count = short, 1
-        while name in taken:
-            count += 1
-            name = f"{short} #{count}"
-        taken.add(name)
+        name = unused_name(_as_name(text), self.taken[c], " #")
+        self.taken[c].add(name)
         self.names[c][number] = name
         return name
 
@@ -174,7 +170,7 @@ class _Unfolding:
             spec.labels[spec.entries[-1]] = self.x.describe(number)
         for number in part.returns:
             value = self.states[number].values[0]
-            text = "return" if value is None else f"return {shown(value)}"
+            text = "return" if value is None else f"return {value_text(value)}"
             spec.exits.append(self._name(c, number, text))
             spec.labels[spec.exits[-1]] = self.x.describe(number)
         if not spec.exits:
@@ -209,7 +205,7 @@ class _Unfolding:
         for leaving, behind in state.behind.items():
             port = f"{name}.{self.names[callee][leaving]}"
             self._vertex(c, port, behind)
-            returned = shown(self.states[leaving].values[0])
+            returned = value_text(self.states[leaving].values[0])
             spec.labels[port] = f"{text}, after it returned {returned}{self._then(behind)}"
 
     def _then(self, number: int) -> str:
@@ -274,7 +270,7 @@ _text = lru_cache(maxsize=100_000)(shortest_text)
 
 
 def _with_common_reward(edges: list[EdgeSpec]) -> ActionSpec:
-    """An action whose edges carry rewards of their own only if these differ."""
+    """An action whose edges carry rewards only if these differ."""
     rewards = {edge.reward for edge in edges}
     if len(rewards) > 1:
         return ActionSpec(0, edges)
@@ -285,7 +281,7 @@ def _with_common_reward(edges: list[EdgeSpec]) -> ActionSpec:
 
 
 def _as_text(value: object) -> str:
-    return _printable(value if isinstance(value, str) else shown(value)) or "''"
+    return _printable(value if isinstance(value, str) else value_text(value)) or "''"
 
 
 def _as_name(text: str) -> str:
@@ -304,9 +300,5 @@ def _unique_labels(texts: Iterable[str]) -> list[str]:
     """Texts, numbered where one comes twice."""
     found: dict[str, None] = {}
     for text in texts:
-        name, count = text, 1
-        while name in found:
-            count += 1
-            name = f"{text} #{count}"
-        found[name] = None
+        found[unused_name(text, found, " #")] = None
     return list(found)

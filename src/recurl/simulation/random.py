@@ -1,6 +1,6 @@
 """The one compiled random number generator: xoshiro256++, seeded by splitmix64.
 
-Every episode has a stream of its own, named by (seed, number), so that results do not depend on
+Every episode has its own stream, named by (seed, number), so that results do not depend on
 how episodes are spread over threads. Both generators are by Blackman, Steele and Vigna, in the
 public domain; this is written from their description.
 """

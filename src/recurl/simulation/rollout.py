@@ -19,7 +19,7 @@ from recurl.policy.outcomes import outcomes_of_policy
 from recurl.simulation.batches import share_out
 from recurl.simulation.kernel import run_episodes
 from recurl.simulation.random import streams
-from recurl.simulation.trace import Trace, trace_of_steps, trace_of_transitions
+from recurl.simulation.trace import Trace
 from recurl.simulation.walk import Step, Walk
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def simulate(
     """Run episodes of a model under a policy.
 
     Policies run compiled, on all cores; any function of the current `Walk` will do as well, on a
-    slower path. Each episode draws from a stream of its own, so that the same seed gives the same
+    slower path. Each episode draws from its own stream, so that the same seed gives the same
     result to the bit on any number of threads. The stack grows as far as memory goes.
 
     Args:
@@ -160,7 +160,7 @@ class _Rollout:
         """An episode in full."""
         log = np.empty(length, np.int32)
         self.run(episode, np.empty(1), np.empty((1, 3), np.int64), log)
-        return trace_of_transitions(self._model, self._transition[log].tolist())
+        return Trace(self._model, tuple(self._transition[log].tolist()))
 
 
 def _policy_of(model: RMDP, given: Any) -> Policy | Chooser:
@@ -199,7 +199,7 @@ def _slow(
         np.array(lengths),
         np.array(depths),
         np.array(truncated),
-        tuple(trace_of_steps(model, s) for s in steps[:traces]),
+        tuple(Trace(model, tuple(s.transition for s in run)) for run in steps[:traces]),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ from recurl.model.tables import CALLS, STEP
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
-    from recurl.simulation.walk import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +57,10 @@ class Trace:
             yield TraceStep(vertex, action, transition, reward, before, landing)
 
     def __str__(self) -> str:
-        return "\n".join(f"{'  ' * len(step.stack)}{self._line(step)}" for step in self)
+        return "\n".join(f"{'  ' * len(step.stack)}{self.line(step)}" for step in self)
 
-    def _line(self, step: TraceStep) -> str:
+    def line(self, step: TraceStep) -> str:
+        """A step as text: vertex, action and reward."""
         place, action = self.model.vertex_name(step.vertex), self.model.action_name(step.action)
         return f"{place}: {action} ({step.reward:+g})"
 
@@ -75,13 +75,3 @@ def _advance(model: RMDP, stack: list[int], transition: int) -> int | None:
         stack.append(int(t.move_box[transition]))
         return landing
     return int(t.box_return[stack.pop()]) + landing if stack else None
-
-
-def trace_of_transitions(model: RMDP, transitions: Iterable[int]) -> Trace:
-    """The trace that a list of transitions stands for."""
-    return Trace(model, tuple(transitions))
-
-
-def trace_of_steps(model: RMDP, steps: Iterable[Step]) -> Trace:
-    """The trace of steps taken by a walk."""
-    return trace_of_transitions(model, (step.transition for step in steps))

@@ -16,7 +16,7 @@ from recurl.errors import UnknownNameError
 from recurl.experiment.options import algorithms, learner_class, make_learner
 from recurl.experiment.record import Exact
 from recurl.experiment.run import exact_value
-from recurl.experiment.settings import Method, Options
+from recurl.experiment.settings import Method, SettingValues
 from recurl.policy import Policy
 from recurl.registration import register_environments
 from recurl.suite.views import EPISODE_LIMIT
@@ -32,7 +32,7 @@ TEST_EPISODES = 100
 
 Stopping = Callable[[], bool]
 Look = Callable[[int], None]
-"""Called with the number of steps wherever the value is to be noted."""
+"""Called with the number of steps at each point where the value is recorded."""
 
 
 class Agent(Protocol):
@@ -121,7 +121,7 @@ def ready_agents() -> dict[str, Method]:
 
 
 def find_agent(name: str) -> Method:
-    """A ready agent by name, or one of one's own as ``module:Class``.
+    """A ready agent by its name, or a user's class as ``module:Class``.
 
     Raises:
         UnknownNameError: The agent, module or class is unknown.
@@ -153,7 +153,7 @@ def _agent_class(name: str) -> Any:
         raise UnknownNameError("agent", name, [f"module:Class ({error})"]) from None
 
 
-def suite_settings(algorithm: str, observation: str) -> Options:
+def suite_settings(algorithm: str, observation: str) -> SettingValues:
     """Settings that all of our learners have in the suite.
 
     Example:
@@ -162,7 +162,7 @@ def suite_settings(algorithm: str, observation: str) -> Options:
     """
     if algorithm not in algorithms():
         return {}
-    given: Options = {"episode_limit": EPISODE_LIMIT, "evaluate_every": 0}
+    given: SettingValues = {"episode_limit": EPISODE_LIMIT, "evaluate_every": 0}
     deep = "onehot" if "dqn" in algorithm or "deep" in algorithm else "index"
     if "observation" in learner_class(algorithm).settings_type.__struct_fields__:
         given["observation"] = deep if observation == "index" else "features"
@@ -184,9 +184,14 @@ class Trainee(ABC):
     def train(self, points: Sequence[int], look: Look, stopping: Stopping) -> None:
         """Train up to each of the points and look there; return early when asked to stop."""
 
-    @abstractmethod
     def worth(self) -> Exact:
-        """The value of the policy as it stands, exactly where it can be computed."""
+        """The exact value of a policy that is known as a whole; the mean of tests of any other."""
+        found = self.policy()
+        return self.tested() if found is None else exact_value(found)
+
+    def tested(self) -> Exact:
+        """The mean return of test episodes; only asked for without a policy."""
+        raise NotImplementedError
 
     def policy(self) -> Policy | None:
         """The policy as it stands, or None if it is not known as a whole."""
@@ -237,10 +242,6 @@ class LearnerTrainee(Trainee):
         """The greedy policy."""
         found: Policy = self.learner.policy()
         return found
-
-    def worth(self) -> Exact:
-        """The exact value of the greedy policy."""
-        return exact_value(self.policy())
 
     def saved(self) -> bytes:
         """The learner as a checkpoint."""
@@ -298,13 +299,11 @@ class AgentTrainee(Trainee):
 
         return stackless_policy(self.env, self.model, choose)
 
-    def worth(self) -> Exact:
-        """The exact value of a policy that is known; the mean of tests of any other."""
-        found = self.policy()
-        if found is not None:
-            return exact_value(found)
-        agent = copy.deepcopy(self.agent)
-        return sampled(self.setting.env(self.model), lambda: agent.act, self.seed, self.steps)
+    def tested(self) -> Exact:
+        """The mean return of test episodes, whose seeds differ from test to test."""
+        env, act = self.setting.env(self.model), copy.deepcopy(self.agent).act
+        seeds = episode_seeds(self.seed, self.steps)
+        return mean_of([played_episode(env, act, seed)[0] for seed in seeds])
 
     def episode(self) -> list[int]:
         """The transitions of a test episode, if it has no policy."""
@@ -317,19 +316,7 @@ class AgentTrainee(Trainee):
 Act = Callable[..., int]
 
 
-def sampled(env: Any, begin: Callable[[], Act], seed: int, steps: int) -> Exact:
-    """The mean return of test episodes, with its 95 % interval.
-
-    Args:
-        env: An environment for tests.
-        begin: Called where an episode begins; returns a function like `Agent.act`.
-        seed: Seed of the run.
-        steps: Steps of training, so that every test has episodes of its own.
-    """
-    return mean_of([played_episode(env, begin(), one)[0] for one in test_seeds(seed, steps)])
-
-
-def test_seeds(seed: int, steps: int) -> list[int]:
+def episode_seeds(seed: int, steps: int) -> list[int]:
     """Seeds of the test episodes of a run after a number of steps."""
     found = np.random.default_rng([seed, steps]).integers(2**31, size=TEST_EPISODES)
     return [int(one) for one in found]

@@ -11,16 +11,15 @@ import numpy as np
 from recurl.env.flat import FlatView
 from recurl.errors import MissingExtraError
 from recurl.experiment.record import Exact
-from recurl.experiment.run import exact_value
 from recurl.policy import Policy
 from recurl.suite.agents import (
     Look,
     Stopping,
     Trainee,
+    episode_seeds,
     mean_of,
     played_episode,
     stackless_policy,
-    test_seeds,
 )
 
 if TYPE_CHECKING:
@@ -109,12 +108,9 @@ class PeerTrainee(Trainee):
 
         return stackless_policy(self.env, self.model, choose)
 
-    def worth(self) -> Exact:
-        """The exact value, or the mean of tests if it has a memory."""
-        found = self.policy()
-        if found is not None:
-            return exact_value(found)
-        return mean_of(self._returns(test_seeds(self.seed, self.steps)))
+    def tested(self) -> Exact:
+        """The mean return of test episodes."""
+        return mean_of(self._returns(episode_seeds(self.seed, self.steps)))
 
     def _returns(self, seeds: Sequence[int]) -> list[float]:
         """Returns of test episodes, played side by side: the network is asked for all at once."""

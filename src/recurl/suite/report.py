@@ -97,8 +97,8 @@ def _summary(records: Sequence[Record]) -> str:
     settings = len({one.experiment for one in records})
     seeds = len({one.seed for one in records})
     failed = sum(one.failed for one in records)
-    told = f"{len(records)} runs: {len(agent_labels(records))} agents, {settings} tasks"
-    return f"{told}, up to {seeds} seeds each" + (f"; failed: {failed}." if failed else ".")
+    ran = f"{len(records)} runs: {len(agent_labels(records))} agents, {settings} tasks"
+    return f"{ran}, up to {seeds} seeds each" + (f"; failed: {failed}." if failed else ".")
 
 
 def _stackless(settings: Sequence[Setting]) -> float:

@@ -7,29 +7,28 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from recurl.errors import RecurlError
 from recurl.execution.engine import PieceLink, Stopped
 from recurl.execution.lock import locked
 from recurl.execution.store import Store
-from recurl.experiment.record import Exact, Files, Record
+from recurl.experiment.record import CurveColumns, Exact, Files, Record
 from recurl.experiment.run import (
     Finished,
     Job,
     Shared,
     Watch,
-    checkpoint_name,
-    forget_partial,
     full_record,
-    partial_name,
+    read_partial,
     run_jobs,
+    write_partial,
 )
-from recurl.experiment.settings import Experiment, Method, ModelChoice, Options, Run
-from recurl.suite.agents import Trainee, find_agent, make_trainee, suite_settings
+from recurl.experiment.settings import Experiment, Method, ModelChoice, Run, SettingValues
+from recurl.suite.agents import find_agent, make_trainee, suite_settings
 from recurl.suite.tasks import Setting, find_setting
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 SHARES = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 """Shares of the budget after which the value of the policy is noted."""
-
-Curve = dict[str, list[float | None]]
 
 
 class TaskRun(Run, frozen=True):
@@ -50,7 +47,7 @@ class TaskRun(Run, frozen=True):
         return find_setting(self.experiment.name)
 
     @property
-    def settings(self) -> Options:
+    def settings(self) -> SettingValues:
         """Settings of a learner: those of the suite, and the agent's own over them."""
         shared = suite_settings(self.method.algorithm, self.setting.task.observation)
         return {**shared, **self.method.settings}
@@ -61,13 +58,13 @@ class TaskRun(Run, frozen=True):
         return sorted({round(share * self.experiment.steps) for share in SHARES})
 
     @property
-    def config(self) -> Options:
+    def config(self) -> SettingValues:
         """All that the result depends on."""
         from recurl.experiment.options import algorithms, preset_settings
 
         own = self.method.algorithm in algorithms()
         preset = own and preset_settings(self.method.algorithm, self.settings.get("preset"))
-        found: Options = msgspec.to_builtins(
+        found: SettingValues = msgspec.to_builtins(
             {
                 "model": self.experiment.model,
                 "observation": self.setting.task.observation,
@@ -108,41 +105,19 @@ def task_run(setting: Setting, agent: Method, seed: int, factor: float = 1.0) ->
     return TaskRun(experiment, agent, seed)
 
 
-class TaskPartial(msgspec.Struct, frozen=True):
-    """Facts that a checkpoint lacks: which run it is of, its time and its curve so far."""
-
-    config: dict[str, Any]
-    seconds: float
-    curve: Curve
-
-
 class _Worker:
     """A trainee with the clock, the curve and the checkpoints of its run."""
 
     def __init__(self, run: TaskRun, model: RMDP, store: Store, link: PieceLink) -> None:
         self.run, self.model, self.store, self.link = run, model, store, link
         self.before, self.latest = 0.0, Exact(None, None, None)
-        self.curve: Curve = {"steps": [], "value": [], "lower": [], "upper": []}
-        self.trainee = self._saved() or make_trainee(run, run.setting, model)
+        self.curve: CurveColumns = {"steps": [], "value": [], "lower": [], "upper": []}
+        make = partial(make_trainee, run, run.setting, model)
+        saved = read_partial(store, run, link, make)
+        self.trainee = saved[0] if saved else make()
+        if saved:
+            self.before, self.curve = saved[1].seconds, self.curve | saved[1].curve
         self.clock = self.kept = time.perf_counter()
-
-    def _saved(self) -> Trainee | None:
-        """The trainee where the run was left, if it was saved."""
-        run, store = self.run, self.store
-        note, data = store.read(partial_name(run)), store.read(checkpoint_name(run))
-        if note is None or data is None:
-            return None
-        try:
-            partial = msgspec.json.decode(note, type=TaskPartial)
-            if partial.config == run.config:
-                found = make_trainee(run, run.setting, self.model, data)
-                self.before, self.curve = partial.seconds, partial.curve
-                return found
-        except (ValueError, RecurlError) as error:
-            name, where = f"{run.experiment.name} {run.name}", store.path(checkpoint_name(run))
-            self.link.say(f"{name} begins again: {where} cannot be read ({error})")
-        forget_partial(store, run)
-        return None
 
     @property
     def seconds(self) -> float:
@@ -174,9 +149,7 @@ class _Worker:
         """Save the run, if its agent can be saved, so that it can be continued."""
         content = self.trainee.saved()
         if content is not None:
-            self.store.write(checkpoint_name(self.run), content)
-            partial = TaskPartial(self.run.config, self.seconds, self.curve)
-            self.store.write(partial_name(self.run), msgspec.json.encode(partial))
+            write_partial(self.store, self.run, content, self.seconds, self.curve)
         self.kept = time.perf_counter()
 
     def finished(self, started: str) -> Finished:

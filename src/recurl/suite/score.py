@@ -13,6 +13,7 @@ import numpy as np
 from recurl.errors import CheckpointError
 from recurl.experiment.record import Record, read_record
 from recurl.experiment.statistics import bootstrap, interquartile_mean
+from recurl.model.text_tables import markdown_table
 from recurl.suite.tasks import FAMILIES, Setting, find_setting, settings
 
 ALL = "all"
@@ -121,11 +122,11 @@ def area(record: Record) -> float:
     return float(np.trapezoid(scores, steps) / (steps[-1] - steps[0]))
 
 
-def estimate(values: Sequence[float]) -> ScoreEstimate:
+def score_estimate(values: Sequence[float]) -> ScoreEstimate:
     """The interquartile mean of one number per seed, with its bootstrap interval.
 
     Example:
-        >>> print(estimate([0.5]), estimate([1.0, 1.0]))
+        >>> print(score_estimate([0.5]), score_estimate([1.0, 1.0]))
         0.500 1.000
     """
     return ScoreEstimate(float(interquartile_mean(values)), *bootstrap(values))
@@ -162,8 +163,8 @@ def _row(agent: str, scope: str, name: str, records: Sequence[Record]) -> ScoreR
         records[0].label,
         scope,
         name,
-        score=estimate(scores),
-        area=estimate(areas),
+        score=score_estimate(scores),
+        area=score_estimate(areas),
         seeds=len(seeds),
         settings=len({one.experiment for one in records}),
         failed=sum(one.failed for one in records),
@@ -215,13 +216,12 @@ def _setting_cell(row: ScoreRow | None) -> str:
 
 def markdown(rows: Sequence[ScoreRow]) -> str:
     """Both tables as Markdown."""
-    parts = [_markdown(*summary_cells(rows)), _markdown(*setting_cells(rows))]
-    return "\n".join(parts)
-
-
-def _markdown(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rule = ["---:" if head not in ("agent", "family", "setting") else "---" for head in heads]
-    return "".join(f"| {' | '.join(line)} |\n" for line in (heads, rule, *lines))
+    names = ("agent", "family", "setting")
+    tables = [
+        markdown_table(heads, lines, numbers=[head for head in heads if head not in names])
+        for heads, lines in (summary_cells(rows), setting_cells(rows))
+    ]
+    return "\n\n".join(tables) + "\n"
 
 
 def rows_json(rows: Sequence[ScoreRow]) -> str:

@@ -139,23 +139,17 @@ class Setting(msgspec.Struct, frozen=True):
         Args:
             model: The model, if it is there already.
         """
-        return task_env(model or self.model(), self.task.observation, self._shape())
-
-    def _shape(self) -> tuple[int, int, int] | None:
-        """Planes, rows and columns of an image."""
-        plain = task_model(self.task.zoo, self.parameters, "index")
-        return image_rows(plain)[1] if self.task.observation == "image" else None
-
-
-def _read_tasks() -> tuple[Task, ...]:
-    return msgspec.json.decode(_data("tasks.json"), type=tuple[Task, ...])
+        shape = None
+        if self.task.observation == "image":
+            shape = image_rows(task_model(self.task.zoo, self.parameters, "index"))[1]
+        return task_env(model or self.model(), self.task.observation, shape)
 
 
 def _data(name: str) -> bytes:
     return (files("recurl.suite") / "data" / name).read_bytes()
 
 
-TASKS = _read_tasks()
+TASKS = msgspec.json.decode(_data("tasks.json"), type=tuple[Task, ...])
 """All tasks, family by family. Scores are compared across years: entries are never changed."""
 
 

@@ -20,7 +20,7 @@ EPISODE_LIMIT = 1_000
 """Steps after which an episode of training is cut; what a policy is worth is not cut."""
 
 CONTINUOUS = 4
-"""Numbers in the vector of a vertex that has no features of its own."""
+"""Numbers in the vector of a vertex that has no features."""
 
 POSITION = ("row", "column")
 
@@ -28,8 +28,8 @@ POSITION = ("row", "column")
 def task_model(zoo: str, parameters: dict[str, Any], observation: Observation) -> RMDP:
     """A model of the zoo whose features are what agents observe.
 
-    Vertices without features of their own get random points as vectors; an image has the position
-    on its first plane, and the level of every other feature on a plane of its own.
+    Vertices without features get random points as vectors; an image has the position
+    on its first plane, and the level of every other feature on a separate plane.
     """
     from recurl.zoo.registry import make
 

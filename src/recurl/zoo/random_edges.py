@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from recurl.model.tables import NODE, RETURN, Layout
+from recurl.model.tables import NODE, RETURN, Floats, Layout, Longs, Mask
 
-Integers = npt.NDArray[np.int64]
-Booleans = npt.NDArray[np.bool_]
 Rng = np.random.Generator
 
 # Probabilities are multiples of 1/UNITS, so that they sum to 1 exactly as binary floats.
@@ -45,7 +42,7 @@ class Sketch(NamedTuple):
     entries: int
     exits: int
     nodes: int
-    after: Integers
+    after: Longs
 
     def rows(self, actions: int) -> EdgeRows:
         """A row for every action of every state."""
@@ -63,17 +60,17 @@ class Sketch(NamedTuple):
 class EdgeRows(NamedTuple):
     """All (state, action) pairs: the component, its first vertex, and the position in it."""
 
-    component: Integers
-    own: Integers
-    position: Integers
+    component: Longs
+    own: Longs
+    position: Longs
 
 
 class Edges(NamedTuple):
     """Transitions: how many each action has, and their targets and probabilities in a row."""
 
-    sizes: Integers
-    target: Integers
-    prob: npt.NDArray[np.float64]
+    sizes: Longs
+    target: Longs
+    prob: Floats
 
 
 def stochastic_edges(rng: Rng, sketch: Sketch, ways: Ways) -> Edges:
@@ -111,20 +108,20 @@ def deterministic_edges(rng: Rng, sketch: Sketch, ways: Ways) -> Edges:
     return Edges(np.ones(size, np.int64), target, np.ones(size))
 
 
-def _below(rng: Rng, bound: Integers) -> Integers:
+def _below(rng: Rng, bound: Longs) -> Longs:
     """A random number from 0 on, below each bound."""
     return (rng.random(len(bound)) * bound).astype(np.int64)
 
 
-def _first_node(sketch: Sketch, rows: EdgeRows) -> Integers:
+def _first_node(sketch: Sketch, rows: EdgeRows) -> Longs:
     return rows.own + sketch.entries + sketch.exits
 
 
-def _exit_vertices(rng: Rng, sketch: Sketch, rows: EdgeRows) -> Integers:
+def _exit_vertices(rng: Rng, sketch: Sketch, rows: EdgeRows) -> Longs:
     return rows.own + sketch.entries + rng.integers(0, sketch.exits, len(rows.own))
 
 
-def _boxes_from(sketch: Sketch, rows: EdgeRows, position: Integers) -> tuple[Integers, Integers]:
+def _boxes_from(sketch: Sketch, rows: EdgeRows, position: Longs) -> tuple[Longs, Longs]:
     """The range of the component's boxes that come after a position."""
     owner = sketch.layout.box_owner.astype(np.int64)
     place = owner * (sketch.nodes + 1) + sketch.after
@@ -132,22 +129,22 @@ def _boxes_from(sketch: Sketch, rows: EdgeRows, position: Integers) -> tuple[Int
     return first, np.searchsorted(owner, rows.component, side="right")
 
 
-def _call_ports(rng: Rng, sketch: Sketch, first: Integers, last: Integers) -> Integers:
+def _call_ports(rng: Rng, sketch: Sketch, first: Longs, last: Longs) -> Longs:
     box = first + _below(rng, last - first)
-    port: Integers = sketch.layout.box_call[box] + rng.integers(0, sketch.entries, len(box))
+    port: Longs = sketch.layout.box_call[box] + rng.integers(0, sketch.entries, len(box))
     return port
 
 
-def _split(rng: Rng, total: int, shape: tuple[int, int]) -> Integers:
+def _split(rng: Rng, total: int, shape: tuple[int, int]) -> Longs:
     """Each row: a random split of the total into whole parts, none of them 0."""
     weight = rng.random(shape) + 1e-3  # no row sums to 0
     part = weight / weight.sum(axis=1, keepdims=True) * (total - shape[1])
-    units: Integers = part.astype(np.int64) + 1
+    units: Longs = part.astype(np.int64) + 1
     units[:, -1] = total - units[:, :-1].sum(axis=1)
     return units
 
 
-def _bound_calls(units: Integers, calls: Booleans, most: int) -> None:
+def _bound_calls(units: Longs, calls: Mask, most: int) -> None:
     """Scale the calls of an action down to `most`; what is freed goes to its first node."""
     called = np.where(calls, units, 0).sum(axis=1)
     calls[(called > most) & calls.all(axis=1), 0] = False
@@ -159,7 +156,7 @@ def _bound_calls(units: Integers, calls: Booleans, most: int) -> None:
     units[over, np.argmin(calls[over], axis=1)] += freed.sum(axis=1)
 
 
-def _merged(target: Integers, units: Integers) -> Edges:
+def _merged(target: Longs, units: Longs) -> Edges:
     """One transition per target of an action; none of probability 0."""
     order = np.argsort(target, axis=1, kind="stable")
     target = np.take_along_axis(target, order, axis=1)

@@ -6,7 +6,7 @@ import numpy as np
 from tests.definition import binary
 
 import recurl
-from recurl.model.transforms.columns import ColumnType, Transitions, unused_name
+from recurl.model.transforms.columns import ColumnType, Transitions
 
 
 def test_columns_are_as_exact_as_the_model() -> None:
@@ -35,8 +35,3 @@ def test_joined_transitions_are_ordered_by_action_and_else_in_turn() -> None:
     joined = edges(0, 0, 2, target=7).join(edges(0, 1, 2, target=8), edges(1, target=9))
     assert joined.action.tolist() == [0, 0, 0, 1, 1, 2, 2]
     assert joined.target.tolist() == [7, 7, 8, 8, 9, 7, 8]
-
-
-def test_an_unused_name_is_found_among_any() -> None:
-    assert unused_name("lane", set()) == "lane"
-    assert unused_name("lane", {"lane", *(f"lane{i}" for i in range(2, 50))}) == "lane50"

@@ -9,7 +9,7 @@ from recurl.model.report import Report, shown
 
 if TYPE_CHECKING:
     from recurl.model.document.tree import Tree
-    from recurl.model.report import Path
+    from recurl.model.report import KeyPath
 
 VERSION = "1"
 
@@ -34,7 +34,7 @@ class TreePieces:
     def __init__(self, report: Report) -> None:
         self.report = report
 
-    def fields(self, tree: Tree, path: Path, known: tuple[str, ...]) -> dict[str, Tree]:
+    def fields(self, tree: Tree, path: KeyPath, known: tuple[str, ...]) -> dict[str, Tree]:
         """The values of known keys; others are reported, and read as keys that they resemble."""
         found: dict[str, Tree] = {}
         for key, value in self.mapping(tree, path).items():
@@ -49,14 +49,14 @@ class TreePieces:
                     found.setdefault(name, value)
         return found
 
-    def mapping(self, tree: Tree, path: Path) -> dict[str, Tree]:
+    def mapping(self, tree: Tree, path: KeyPath) -> dict[str, Tree]:
         """A mapping."""
         if type(tree) is dict:
             return tree
         self.report.add(path, f"is {kind_of(tree)}, not a mapping", "write KEY: VALUE")
         return {}
 
-    def text(self, tree: Tree, path: Path) -> str:
+    def text(self, tree: Tree, path: KeyPath) -> str:
         """A text."""
         if type(tree) is str or type(tree) is int:
             return str(tree)
@@ -65,19 +65,19 @@ class TreePieces:
         )
         return "unreadable"
 
-    def truth(self, tree: Tree, path: Path) -> bool:
+    def truth(self, tree: Tree, path: KeyPath) -> bool:
         """True or false."""
         value = str(tree).lower()
         if value not in ("true", "false"):
             self.report.add(path, "is neither true nor false", "write one of them")
         return value == "true"
 
-    def texts(self, tree: Tree, path: Path) -> dict[str, str]:
+    def texts(self, tree: Tree, path: KeyPath) -> dict[str, str]:
         """A mapping of texts."""
         pairs = self.mapping(tree, path)
         return {name: self.text(value, (*path, name)) for name, value in pairs.items()}
 
-    def names(self, tree: Tree, path: Path) -> list[str]:
+    def names(self, tree: Tree, path: KeyPath) -> list[str]:
         """A list of names; a single name may stand alone."""
         if type(tree) is str or type(tree) is int:
             return [str(tree)]
@@ -86,11 +86,11 @@ class TreePieces:
             return []
         return [self.text(item, (*path, index)) for index, item in enumerate(tree)]
 
-    def words(self, tree: Tree, path: Path) -> list[str]:
+    def words(self, tree: Tree, path: KeyPath) -> list[str]:
         """A list of texts, or one text with words separated by blanks."""
         return tree.split() if isinstance(tree, str) else self.names(tree, path)
 
-    def list(self, tree: Tree, path: Path) -> list[Tree]:
+    def list(self, tree: Tree, path: KeyPath) -> list[Tree]:
         """A list."""
         if type(tree) is list:
             return tree

@@ -16,7 +16,7 @@ from recurl.model.spec import ActionSpec, ComponentSpec, EdgeSpec, ModelSpec
 
 if TYPE_CHECKING:
     from recurl.model.document.tree import Tree
-    from recurl.model.report import Path
+    from recurl.model.report import KeyPath
     from recurl.model.spec import Number
 
 MODEL_KEYS = ("recurl", "name", "start", "numbers", "feature_names", "components")
@@ -50,7 +50,7 @@ def read_model(tree: Tree, report: Report) -> ModelSpec | None:
 class _Reader(TreePieces):
     """Reads trees of models."""
 
-    def number(self, tree: Tree, path: Path) -> str:
+    def number(self, tree: Tree, path: KeyPath) -> str:
         """The text of a number; whether it is one is seen later."""
         if type(tree) is str or type(tree) is int:
             return str(tree)
@@ -77,7 +77,7 @@ class _Reader(TreePieces):
         pairs = self.mapping(tree, path)
         return {name: self.component(value, (*path, name)) for name, value in pairs.items()}
 
-    def component(self, tree: Tree, path: Path) -> ComponentSpec:
+    def component(self, tree: Tree, path: KeyPath) -> ComponentSpec:
         fields = self.fields(tree, path, COMPONENT_KEYS)
         return ComponentSpec(
             entries=self.names(fields.get("entries", []), (*path, "entries")),
@@ -88,17 +88,17 @@ class _Reader(TreePieces):
             labels=self.texts(fields.get("labels", {}), (*path, "labels")),
         )
 
-    def features(self, tree: Tree, path: Path) -> dict[str, list[float]]:
+    def features(self, tree: Tree, path: KeyPath) -> dict[str, list[float]]:
         pairs = self.mapping(tree, path)
         return {name: self.floats(row, (*path, name)) for name, row in pairs.items()}
 
-    def floats(self, tree: Tree, path: Path) -> list[float]:
+    def floats(self, tree: Tree, path: KeyPath) -> list[float]:
         if type(tree) is not list:
             self.report.add(path, f"is {kind_of(tree)}, not a list", "write [NUMBER, NUMBER]")
             return []
         return [self.float(item, (*path, index)) for index, item in enumerate(tree)]
 
-    def float(self, tree: Tree, path: Path) -> float:
+    def float(self, tree: Tree, path: KeyPath) -> float:
         text = self.number(tree, path)
         try:
             return 0.0 if text is _UNREADABLE else to_float(text)
@@ -108,15 +108,15 @@ class _Reader(TreePieces):
 
     # Actions
 
-    def vertices(self, tree: Tree, path: Path) -> dict[str, dict[str, ActionSpec]]:
+    def vertices(self, tree: Tree, path: KeyPath) -> dict[str, dict[str, ActionSpec]]:
         pairs = self.mapping(tree, path)
         return {name: self.actions(value, (*path, name)) for name, value in pairs.items()}
 
-    def actions(self, tree: Tree, path: Path) -> dict[str, ActionSpec]:
+    def actions(self, tree: Tree, path: KeyPath) -> dict[str, ActionSpec]:
         pairs = self.mapping(tree, path)
         return {name: self.action(value, (*path, name)) for name, value in pairs.items()}
 
-    def action(self, tree: Tree, path: Path) -> ActionSpec:
+    def action(self, tree: Tree, path: KeyPath) -> ActionSpec:
         if type(tree) is str or type(tree) is int:
             return ActionSpec("0", self.edges(tree, path))
         fields = tree
@@ -127,7 +127,7 @@ class _Reader(TreePieces):
             reward = self.number(reward, (*path, "reward"))
         return ActionSpec(reward, self.edges(fields.get("to", {}), path))
 
-    def edges(self, tree: Tree, path: Path) -> list[EdgeSpec]:
+    def edges(self, tree: Tree, path: KeyPath) -> list[EdgeSpec]:
         """The transitions of the action that a path leads to."""
         if type(tree) is str or type(tree) is int:
             return [EdgeSpec(str(tree), "1")]
@@ -142,7 +142,7 @@ class _Reader(TreePieces):
             for target, value in pairs.items()
         ]
 
-    def weighted(self, target: str, tree: Tree, path: Path) -> EdgeSpec:
+    def weighted(self, target: str, tree: Tree, path: KeyPath) -> EdgeSpec:
         """A transition with a probability and a reward of its own."""
         if type(tree) is not dict:
             return EdgeSpec(target, self.number(tree, path))
@@ -150,7 +150,7 @@ class _Reader(TreePieces):
             tree = self.fields(tree, path, EDGE_KEYS[1:])
         return EdgeSpec(target, *self.weight(tree, path))
 
-    def edge(self, tree: Tree, path: Path) -> EdgeSpec | None:
+    def edge(self, tree: Tree, path: KeyPath) -> EdgeSpec | None:
         """A transition in a list, which may lead where another one leads."""
         fields = self.fields(tree, path, EDGE_KEYS)
         if "target" not in fields:
@@ -159,7 +159,7 @@ class _Reader(TreePieces):
         target = self.text(fields["target"], (*path, "target"))
         return EdgeSpec(target, *self.weight(fields, path))
 
-    def weight(self, fields: dict[str, Tree], path: Path) -> tuple[str, str | None]:
+    def weight(self, fields: dict[str, Tree], path: KeyPath) -> tuple[str, str | None]:
         prob = self.number(fields["p"], (*path, "p")) if "p" in fields else "1"
         reward = self.number(fields["reward"], (*path, "reward")) if "reward" in fields else None
         return prob, reward

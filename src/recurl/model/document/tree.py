@@ -20,7 +20,7 @@ from recurl.model.document.events import (
     json_events,
     yaml_events,
 )
-from recurl.model.report import Path, Report
+from recurl.model.report import KeyPath, Report
 
 Tree = Any
 """A dict from text to trees, a list of trees, or text; from JSON also int, bool and None."""
@@ -87,13 +87,13 @@ def _count_keys(tree: Tree) -> int:
     return count
 
 
-def find_lines(events: Iterator[Event], paths: Iterable[Path]) -> dict[Path, int]:
+def find_lines(events: Iterator[Event], paths: Iterable[KeyPath]) -> dict[KeyPath, int]:
     """The line of each path; of the nearest place above where a text does not have the place."""
     asked = list(paths)
     wanted = {path[:size] for path in asked for size in range(len(path) + 1)}
-    lines: dict[Path, int] = {(): 1}
+    lines: dict[KeyPath, int] = {(): 1}
 
-    def mark(path: Path, line: int) -> None:
+    def mark(path: KeyPath, line: int) -> None:
         if path in wanted:
             lines.setdefault(path, line)
 
@@ -102,14 +102,14 @@ def find_lines(events: Iterator[Event], paths: Iterable[Path]) -> dict[Path, int
     return {path: _nearest(path, lines) for path in asked}
 
 
-def _nearest(path: Path, lines: dict[Path, int]) -> int:
+def _nearest(path: KeyPath, lines: dict[KeyPath, int]) -> int:
     while path not in lines:
         path = path[:-1]
     return lines[path]
 
 
 def _grow(
-    events: Iterator[Event], report: Report, mark: Callable[[Path, int], None] | None = None
+    events: Iterator[Event], report: Report, mark: Callable[[KeyPath, int], None] | None = None
 ) -> Tree:
     """Build the tree that events describe; `mark` receives the line of every key and item.
 

@@ -15,7 +15,7 @@ def call_chart(model: RMDP, most: int) -> Chart:
     """Components as marks, calls as arrows; of many components those nearest to the start."""
     t, boxes = model.tables, boxes_by_callee(model)
     order, seen = [int(t.start_component)], {int(t.start_component)}
-    for caller in order:  # grows while it is gone through
+    for caller in order:  # grows while it is iterated
         new = [callee for callee in boxes.get(caller, {}) if callee not in seen]
         order += new
         seen.update(new)
@@ -34,8 +34,7 @@ def call_chart(model: RMDP, most: int) -> Chart:
 
 def _mark(model: RMDP, component: int) -> Mark:
     t, name = model.tables, model.names.components[component]
-    size = int(t.component_start[component + 1] - t.component_start[component])
-    exits = int(t.n_exits[component])
+    size, exits = len(t.vertices_of(component)), int(t.n_exits[component])
     note = f"{size} vertices, {exits} exit{'s' if exits != 1 else ''}"
     return Mark("component", name, f"component {name}", note, bold=component == t.start_component)
 

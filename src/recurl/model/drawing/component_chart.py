@@ -40,10 +40,9 @@ def component_chart(
 
 def fits(model: RMDP, component: int, most: int) -> bool:
     """Whether a component is drawn as a whole."""
-    t = model.tables
-    first, end = int(t.component_start[component]), int(t.component_start[component + 1])
-    actions = int(t.action_start[end] - t.action_start[first])
-    return actions <= most and end - first <= 2 * most
+    block = model.tables.vertices_of(component)
+    first, end = model.tables.action_start[[block.start, block.stop]].tolist()
+    return end - first <= most and len(block) <= 2 * most
 
 
 class _Drawn:
@@ -53,8 +52,7 @@ class _Drawn:
         self.model, self.component, self.taken, self.most = model, component, taken, most
         t = model.tables
         self.t, self.whole = t, fits(model, component, most)
-        first, end = t.component_start[component : component + 2].tolist()
-        self.vertices = range(first, end)
+        self.vertices = t.vertices_of(component)
         self.starts = set(t.starts.tolist())
         self.marks: list[Mark] = []
         self.arrows: list[Arrow] = []
@@ -106,7 +104,7 @@ class _Drawn:
     def _draw(self, vertex: int) -> list[int]:
         """Draw a vertex and its actions; returns where they lead."""
         source, port = self._place(vertex)
-        row = range(int(self.t.action_start[vertex]), int(self.t.action_start[vertex + 1]))
+        row = self.t.actions_of(vertex)
         shown = row if self.whole else self._some(row)
         reached = []
         for action in shown:
@@ -128,7 +126,7 @@ class _Drawn:
     def _action(self, action: int, source: int, port: int) -> list[int]:
         """Draw an action and where it leads; returns the vertices there."""
         exact, t = self.model.exact, self.t
-        moves = range(int(t.transition_start[action]), int(t.transition_start[action + 1]))
+        moves = t.transitions_of(action)
         same = len({exact.reward(i) for i in moves}) == 1
         taken, name = self.taken.get(action, ""), self.model.action_name(action)
         paid = _number(exact.reward(moves[0])) if same else ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from recurl.errors import UnknownNameError
 from recurl.model.drawing.call_chart import call_chart
@@ -15,12 +16,12 @@ from recurl.model.drawing.chart import Chart
 from recurl.model.drawing.component_chart import component_chart, fits
 from recurl.model.drawing.picture import Picture, picture
 from recurl.model.drawing.svg import svg_text
-from recurl.model.drawing.taken import PolicyLike, actions_taken
 from recurl.model.drawing.text_formats import dot_text, mermaid_text
 from recurl.model.files import write_atomic
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Ints
 
 MOST = 60
 """Actions of a component that is drawn as a whole."""
@@ -96,6 +97,29 @@ def _page(drawing: Drawing) -> str:
     )
 
 
+class Slots(Protocol):
+    """Where runs can get to."""
+
+    @property
+    def slots(self) -> Sequence[int]:
+        """Slots at which runs take actions."""
+
+
+class PolicyLike(Protocol):
+    """A policy, as `recurl.Policy` is one."""
+
+    model: RMDP
+    actions: Ints
+
+    @property
+    def slot_vertex(self) -> Ints:
+        """Vertex of each slot."""
+
+    @property
+    def reached(self) -> Slots:
+        """Where runs can get to."""
+
+
 def draw_model(
     model: RMDP,
     policy: PolicyLike | None = None,
@@ -119,6 +143,32 @@ def draw_model(
         charts += [call_chart(model, most)] if model.tables.n_boxes else []
     charts += [component_chart(model, c, taken, most, first) for c in wanted]
     return Drawing(model.name, tuple(charts), tuple(_caption(model, charts, policy is not None)))
+
+
+def actions_taken(model: RMDP, policy: PolicyLike) -> dict[int, str]:
+    """Actions that a policy takes: ``"always"`` in a vertex, or ``"sometimes"``.
+
+    Example:
+        >>> import recurl
+        >>> model = recurl.zoo.cloud(exits=1)
+        >>> taken = actions_taken(model, recurl.solve(model).policy)
+        >>> [model.action_name(action) for action in taken][:2]
+        ['divide', 'next']
+    """
+    if not hasattr(policy, "reached"):
+        raise TypeError(f"draw wants a recurl.Policy, not {type(policy).__name__}: give .policy")
+    if policy.model != model:
+        raise ValueError(f"the policy is for another model than {model.name}")
+    chosen: dict[int, set[int]] = {}
+    for slot in policy.reached.slots:
+        vertex, action = int(policy.slot_vertex[slot]), int(policy.actions[slot])
+        own = model.tables.actions_of(vertex)
+        chosen.setdefault(vertex, set()).update(own if action < 0 else [own[action]])
+    return {
+        action: "always" if len(actions) == 1 else "sometimes"
+        for _, actions in sorted(chosen.items())
+        for action in sorted(actions)
+    }
 
 
 def _wanted(model: RMDP, most: int) -> list[int]:

@@ -1,7 +1,7 @@
 """Layered layout of a directed graph, from left to right, in the manner of Sugiyama.
 
 Every node gets a *rank* by longest path, edges against the direction of ranks set aside. An edge
-that passes ranks runs in *lanes*: places of their own there, so that no edge runs through a node.
+that passes ranks runs in *lanes*: separate places there, so that no edge runs through a node.
 The order within a rank follows the barycentres of neighbours; heights are the least-squares ones
 that keep that order and the distances.
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 Point = tuple[float, float]
-Curve = tuple[Point, Point, Point, Point]
+Bezier = tuple[Point, Point, Point, Point]
 """A cubic Bezier curve: its ends and, between them, its control points."""
 
 GAP = 30.0
@@ -61,7 +61,7 @@ class Placed(NamedTuple):
     """
 
     centres: list[Point]
-    routes: list[list[Curve]]
+    routes: list[list[Bezier]]
     labels: list[Point | None]
     size: Size
 
@@ -110,7 +110,7 @@ def _forward(count: int, edges: Sequence[Edge]) -> list[bool]:
 
 
 def _ranks(count: int, edges: Sequence[Edge], forward: Sequence[bool], last: set[int]) -> list[int]:
-    """Rank of each node: the longest path to it; a label takes a rank of its own."""
+    """Rank of each node: the longest path to it; a label takes a separate rank."""
     leaving: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     entering = [0] * count
     for edge, ahead in zip(edges, forward, strict=True):
@@ -322,7 +322,7 @@ class _Layout:
 
     def _route(
         self, number: int, at: Sequence[Point], spans: Sequence[tuple[float, float]]
-    ) -> list[Curve]:
+    ) -> list[Bezier]:
         edge, lanes, ahead = self.edges[number], self.lanes[number], self.forward[number]
         (xs, ys), (xt, yt) = at[edge.source], at[edge.target]
         begin = xs + self.items[edge.source].size.width / 2, ys + edge.source_y
@@ -339,7 +339,7 @@ class _Layout:
         return [_curve(a, b, bulge.get(i)) for i, (a, b) in pairs if a != b]
 
 
-def _curve(a: Point, b: Point, bulge: float | None) -> Curve:
+def _curve(a: Point, b: Point, bulge: float | None) -> Bezier:
     """From point to point with horizontal ends, or a turn that bulges to one side."""
     (xa, ya), (xb, yb) = a, b
     if bulge is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recurl.model.drawing.chart import Arrow, Chart, Mark
-from recurl.model.drawing.layered import Curve, Edge, Placed, Point, Size, place
+from recurl.model.drawing.layered import Bezier, Edge, Placed, Point, Size, place
 
 FONT, SMALL = 12.0, 10.5
 """Sizes of text, in pixels."""
@@ -44,7 +44,7 @@ class Text(NamedTuple):
 class Stroke(NamedTuple):
     """A curve of several pieces, with a head at its end unless it is plain, and its style."""
 
-    curves: list[Curve]
+    curves: list[Bezier]
     style: str
     head: bool = True
 
@@ -168,7 +168,7 @@ class _Panel:
         return shapes
 
 
-def _moved(curve: Curve, by: Point) -> Curve:
+def _moved(curve: Bezier, by: Point) -> Bezier:
     a, b, c, d = ((x + by[0], y + by[1]) for x, y in curve)
     return a, b, c, d
 

@@ -16,9 +16,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from recurl.errors import DocumentError, LimitError, ModelError
+from recurl.errors import LimitError
 from recurl.model.assemble import assemble
-from recurl.model.formats.format import Format, Options, refuse
+from recurl.model.formats.format import Format, Options, errors_of, refuse
 from recurl.model.formats.tokens import Expression, Tokens, Value, expression
 from recurl.model.limits import Clock, read_text
 from recurl.model.report import shown
@@ -44,12 +44,9 @@ def read(path: Path, options: Options) -> RMDP:
     """Read a branching decision process as a model."""
     text = read_text(path)
     try:
-        program = _Parser(Tokens(text, path)).program()
-        return assemble(_Explorer(program, path, options).spec())
-    except DocumentError:
-        raise
-    except ModelError as error:
-        raise DocumentError(error.problems, str(path)) from None
+        with errors_of(path):
+            program = _Parser(Tokens(text, path)).program()
+            return assemble(_Explorer(program, path, options).spec())
     except RecursionError:
         refuse(path, "is nested too deep", "flatten it")
 
@@ -102,7 +99,7 @@ class _Parser:
         while self.t.next.kind != "end":
             word = self.t.next.text
             if word not in known:
-                self.t.fail(f"{shown(word)} begins no section", f"known: {', '.join(known)}")
+                self.t.fail(f"{shown(word)} does not begin a section", f"known: {', '.join(known)}")
             self.t.need(word)
             known[word]()
         return self.made
@@ -394,7 +391,7 @@ class _Explorer:
                 component.boxes[box] = "main"
 
     def _places(self, name: str, i: int, found: list[_Choice]) -> Iterator[str]:
-        """Where child i is born: the state itself, or wherever the child before it may end."""
+        """Where child i is born: the state itself, or where the child before it may end."""
         if i == 0:
             yield name
             return

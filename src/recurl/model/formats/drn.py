@@ -6,6 +6,7 @@ The format has no rewards of branches: where those of one choice differ, their m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import numpy as np
 from recurl.model.files import write_atomic
 from recurl.model.formats.flat import Flat, flat_of
 from recurl.model.formats.format import Format
-from recurl.model.formats.storm import read_drn
+from recurl.model.formats.storm import read_by_storm
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -57,7 +58,7 @@ def _means(flat: Flat) -> np.ndarray:
 
 
 def _words(flat: Flat) -> list[str]:
-    """Names of choices as words; numbers where a name is none."""
+    """Names of choices as words; numbers where a name is not a word."""
     words = [
         name if name.isascii() and name.replace("_", "").isalnum() else f"a{i}"
         for i, name in enumerate(flat.action_names or [])
@@ -78,7 +79,7 @@ FORMAT = Format(
     "drn",
     "DRN, the text format of Storm",
     (".drn",),
-    read_drn,
+    partial(read_by_storm, "drn"),
     write,
     extra="storm",
     takes=("goal", "rewards", "property"),

@@ -302,7 +302,7 @@ def _absorbing(flat: Flat) -> np.ndarray:
 def flat_of(model: RMDP) -> Flat:
     """A model as flat states: hierarchical ones are flattened, exits are absorbing and labelled.
 
-    A start distribution over several entries becomes an initial state of its own, whose only
+    A start distribution over several entries becomes a separate initial state, whose only
     choice leads to them and pays nothing.
 
     Raises:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from recurl.errors import DocumentError, MissingExtraError, Problem, RecurlError
+from recurl.errors import DocumentError, ModelError, Problem
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -117,6 +118,12 @@ def refuse_line(file: str | os.PathLike[str], line: int, message: str, fix: str 
     raise DocumentError([Problem("", message, fix, (), line)], os.fspath(file))
 
 
-def missing(what: str, extra: str) -> RecurlError:
-    """The error for a package that only an extra brings."""
-    return MissingExtraError(what, extra)
+@contextmanager
+def errors_of(file: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise problems of a model as problems of the file that it comes from."""
+    try:
+        yield
+    except DocumentError:
+        raise
+    except ModelError as error:
+        raise DocumentError(error.problems, os.fspath(file)) from None

@@ -16,9 +16,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recurl.errors import DocumentError, LimitError, MissingExtraError, ModelError
+from recurl.errors import LimitError, MissingExtraError
 from recurl.model.assemble import assemble
-from recurl.model.formats.format import Format, Options, refuse, refuse_line
+from recurl.model.formats.format import Format, Options, errors_of, refuse, refuse_line
 from recurl.model.limits import LARGEST_NOTE, Clock, cut, read_text
 from recurl.model.numbers import exact
 from recurl.model.report import shown
@@ -41,12 +41,8 @@ def read(path: Path, options: Options) -> RMDP:
     domain, problem = read_text(path, LARGEST_NOTE), read_text(options.problem, LARGEST_NOTE)
     slips = {} if options.slips is None else _slips(Path(options.slips))
     parsed = _parsed(path, domain, problem)
-    try:
+    with errors_of(path):
         return assemble(_Explorer(parsed, path, slips).spec())
-    except DocumentError:
-        raise
-    except ModelError as error:
-        raise DocumentError(error.problems, str(path)) from None
 
 
 def _slips(path: Path) -> dict[str, Fraction]:

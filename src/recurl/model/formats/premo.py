@@ -30,10 +30,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recurl.errors import DocumentError, ModelError
 from recurl.model.assemble import assemble, disassemble
 from recurl.model.files import write_atomic
-from recurl.model.formats.format import Format, Options
+from recurl.model.formats.format import Format, Options, errors_of
 from recurl.model.formats.tokens import Tokens
 from recurl.model.limits import read_text
 from recurl.model.report import shown
@@ -50,12 +49,8 @@ _MOST_PORTS = 100_000
 def read(path: Path, options: Options) -> RMDP:
     """Read a file of PReMo as a model."""
     text = read_text(path)
-    try:
+    with errors_of(path):
         return assemble(_Parser(Tokens(text, path), path.stem or "model").model())
-    except DocumentError:
-        raise
-    except ModelError as error:
-        raise DocumentError(error.problems, str(path)) from None
 
 
 class _Parser:
@@ -248,7 +243,7 @@ class _Writer:
     def decision(
         self, component: ComponentSpec, head: str, actions: list[ActionSpec], words: dict[str, str]
     ) -> Iterator[str]:
-        """A node of the player; an action that is left to chance gets a node of its own."""
+        """A node of the player; an action that is left to chance gets a separate node."""
         ways, extra = [], []
         for action in actions:
             if len(action.edges) == 1:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from recurl.model.formats.bdp import is_branching
 from recurl.model.formats.bdp import read as read_branching
 from recurl.model.formats.format import Format, Options
-from recurl.model.formats.storm import read_prism
+from recurl.model.formats.storm import read_by_storm
 from recurl.model.limits import read_text
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def read(path: Path, options: Options) -> RMDP:
     """Read a program as a model."""
     if is_branching(read_text(path)):
         return read_branching(path, options)
-    return read_prism(path, options)
+    return read_by_storm("prism", path, options)
 
 
 FORMAT = Format(

@@ -1,6 +1,6 @@
 """Reading through Storm: PRISM programs, JANI models and DRN files become arrays.
 
-Storm (package stormpy, extra ``storm``) parses and builds in a process of its own, `storm_build`: a
+Storm (package stormpy, extra ``storm``) parses and builds in a separate process, `storm_build`: a
 hostile file can crash it, fill its memory or keep it busy, and the reader still ends with one clear
 error. The model comes over as a UMB file, so that no Python object is made per transition.
 """
@@ -18,9 +18,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recurl.errors import DocumentError, MissingExtraError, ModelError
+from recurl.errors import MissingExtraError
 from recurl.model.formats.flat import Flat, exits_of, model_of
-from recurl.model.formats.format import Options, refuse
+from recurl.model.formats.format import Options, errors_of, refuse
 from recurl.model.formats.properties import asked
 from recurl.model.formats.storm_build import GOAL, STAY, Request
 from recurl.model.formats.umb import DamagedError, flat_from
@@ -30,35 +30,17 @@ if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
 
 
-def read_prism(path: Path, options: Options) -> RMDP:
-    """Read a program in the language of PRISM."""
-    return _read("prism", path, options)
-
-
-def read_jani(path: Path, options: Options) -> RMDP:
-    """Read a JANI model."""
-    return _read("jani", path, options)
-
-
-def read_drn(path: Path, options: Options) -> RMDP:
-    """Read a DRN file."""
-    return _read("drn", path, options)
-
-
-def _read(kind: str, path: Path, options: Options) -> RMDP:
+def read_by_storm(kind: str, path: Path, options: Options) -> RMDP:
+    """Read a file of a kind that Storm knows: ``"prism"``, ``"jani"`` or ``"drn"``."""
     read_text(path)
     if importlib.util.find_spec("stormpy") is None:
         raise MissingExtraError("Reading PRISM programs, JANI models and DRN files", "storm")
+    title = re.sub(r"\s+", " ", path.stem) or "model"
     try:
-        with tempfile.TemporaryDirectory(prefix="recurl-") as folder:
+        with errors_of(path), tempfile.TemporaryDirectory(prefix="recurl-") as folder:
             built = Path(folder) / "model.umb"
             _build(path, _request(kind, path, options, built))
-            flat = flat_from(read_bytes(built), _title(path), options)
-        return _model(path, flat, options)
-    except DocumentError:
-        raise
-    except ModelError as error:
-        raise DocumentError(error.problems, str(path)) from None
+            return _model(path, flat_from(read_bytes(built), title, options), options)
     except DamagedError as error:
         refuse(path, str(error))
 
@@ -81,7 +63,7 @@ def _request(kind: str, path: Path, options: Options, built: Path) -> Request:
 
 
 def _build(path: Path, request: Request) -> None:
-    """Let Storm build a model in a process of its own."""
+    """Let Storm build a model in a separate process."""
     command = [sys.executable, "-m", "recurl.model.formats.storm_build"]
     try:
         done = subprocess.run(
@@ -115,8 +97,3 @@ def _model(path: Path, flat: Flat, options: Options) -> RMDP:
     if STAY in flat.labels:
         exits["lost"] = ~flat.labels[GOAL] & ~flat.labels[STAY]
     return model_of(flat, exits)
-
-
-def _title(path: Path) -> str:
-    """The name of a model from that of its file."""
-    return re.sub(r"\s+", " ", path.stem) or "model"

@@ -24,8 +24,8 @@ _MOST_TOKENS = 20_000_000
 _LARGEST_POWER = 1000
 
 Value = Fraction | bool
-Names = Mapping[str, "Value | Expression"]
-Expression = Callable[[Names], Value]
+Definitions = Mapping[str, "Value | Expression"]
+Expression = Callable[[Definitions], Value]
 
 
 class Token(NamedTuple):
@@ -217,7 +217,7 @@ class _Expressions:
             return first
         start = typed(first)
 
-        def value(names: Names) -> Value:
+        def value(names: Definitions) -> Value:
             total: Any = start(names)
             for combine, operand in rest:
                 total = combine(total, operand(names))
@@ -241,7 +241,7 @@ class _Expressions:
         name = t.name()
         return lambda names: self.named(name, names, token)
 
-    def named(self, name: str, names: Names, token: Token) -> Value:
+    def named(self, name: str, names: Definitions, token: Token) -> Value:
         found = names.get(name)
         if found is None:
             refuse_line(self.t.file, token.line, f"{shown(name)} is not defined", "define it")
@@ -285,10 +285,10 @@ class _Expressions:
             self.t.fail("divides by zero")
         return left / right
 
-    def truth(self, inner: Expression) -> Callable[[Names], bool]:
+    def truth(self, inner: Expression) -> Callable[[Definitions], bool]:
         line = self.t.next.line
 
-        def value(names: Names) -> bool:
+        def value(names: Definitions) -> bool:
             found = inner(names)
             if not isinstance(found, bool):
                 refuse_line(self.t.file, line, "a truth value is expected, not a number")
@@ -296,10 +296,10 @@ class _Expressions:
 
         return value
 
-    def amount(self, inner: Expression) -> Callable[[Names], Fraction]:
+    def amount(self, inner: Expression) -> Callable[[Definitions], Fraction]:
         line = self.t.next.line
 
-        def value(names: Names) -> Fraction:
+        def value(names: Definitions) -> Fraction:
             found = inner(names)
             if isinstance(found, bool):
                 refuse_line(self.t.file, line, "a number is expected, not a truth value")

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 import numpy as np
 
-from recurl.errors import DocumentError, ModelError
 from recurl.model.files import write_atomic
 from recurl.model.formats.flat import Flat, exits_of, flat_of, model_of
-from recurl.model.formats.format import Format, Options, refuse
+from recurl.model.formats.format import Format, Options, errors_of, refuse
 from recurl.model.formats.properties import asked
 from recurl.model.formats.tar import ArchiveError, pack, unpack
 from recurl.model.limits import MOST_STATES, read_bytes
@@ -41,14 +40,11 @@ def read(path: Path, options: Options) -> RMDP:
     """Read a UMB file as a model."""
     data = read_bytes(path)
     try:
-        flat = flat_from(data, path.stem, options)
-        return model_of(flat, exits_of(flat, options, str(path)))
+        with errors_of(path):
+            flat = flat_from(data, path.stem, options)
+            return model_of(flat, exits_of(flat, options, str(path)))
     except (ArchiveError, DamagedError) as error:
         refuse(path, str(error), "write the file again")
-    except DocumentError:
-        raise
-    except ModelError as error:
-        raise DocumentError(error.problems, str(path)) from None
 
 
 class DamagedError(ValueError):
@@ -92,9 +88,9 @@ class _Reader:
             _damaged(f"index.json: format-version {shown(version)} is not known, 1 is")
         return index
 
-    def piece(self, tree: Any, key: str, kind: type, default: Any = None) -> Any:
+    def piece(self, tree: Any, key: str, kind: type) -> Any:
         """A value of the index, of the type that it must have."""
-        value = tree.get(key, default)
+        value = tree.get(key)
         if not isinstance(value, kind) or isinstance(value, bool):
             _damaged(f"index.json: {shown(key)[1:-1]} is missing or of the wrong type")
         return value

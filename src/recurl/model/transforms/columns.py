@@ -6,7 +6,7 @@ what is calculated from them; a model from float arrays has floats. NumPy adds a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -125,14 +125,3 @@ def model_of(
         feature_names=words.feature_names,
         labels=words.labels,
     )
-
-
-def unused_name(word: str, taken: Collection[str]) -> str:
-    """A word, or it with the first number that makes it differ from all names taken.
-
-    Example:
-        >>> unused_name("lane", {"lane", "lane2"})
-        'lane3'
-    """
-    numbered = (f"{word}{i}" for i in range(2, len(taken) + 3))
-    return next(name for name in (word, *numbered) if name not in taken)

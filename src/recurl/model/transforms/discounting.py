@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recurl.errors import ModelError, Problem
+from recurl.model.names import unused_name
 from recurl.model.tables import CALL, RETURN, Layout
-from recurl.model.transforms.columns import Transitions, Words, model_of, unused_name
+from recurl.model.transforms.columns import Transitions, Words, model_of
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP

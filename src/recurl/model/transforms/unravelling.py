@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.errors import LimitError, ModelError, Problem
+from recurl.model.names import unused_name
 from recurl.model.tables import CALLS, STEP, Layout, runs
-from recurl.model.transforms.columns import Transitions, Words, model_of, unused_name
+from recurl.model.transforms.columns import Transitions, Words, model_of
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
@@ -190,11 +191,10 @@ class Unravelling:
 
     def _words(self, vertices: np.ndarray, source: np.ndarray, exits: int) -> Words:
         model, names, start = self.model, self.model.names, self.model.tables.start_component
-        t = model.tables
-        ends = int(t.component_start[start] + t.n_entries[start]) + np.arange(self.n_exits)
+        ends = model.tables.exits_of(start)
         nodes = self._state_names()
         last = [unused_name("deeper", {*nodes})] * (exits - self.n_exits)
-        nodes[self.n_starts : self.n_starts] = [*(names.nodes[v] for v in ends.tolist()), *last]
+        nodes[self.n_starts : self.n_starts] = [*(names.nodes[v] for v in ends), *last]
         copied = np.insert(vertices, self.n_starts, [*ends, *[-1] * len(last)])
         labels = {i: text for i, v in enumerate(copied.tolist()) if (text := model.labels.get(v))}
         features = None

@@ -106,7 +106,7 @@ def parse(text: str, file: str = "<text>") -> Parsed:
     """Parse a boolean program.
 
     Raises:
-        DocumentError: It is none; the message names the line and what was expected.
+        DocumentError: It is not one; the message names the line and what was expected.
 
     Example:
         >>> parsed = parse("var x; void main() { x = flip(0.5); assert(x); }")

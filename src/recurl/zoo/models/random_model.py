@@ -50,7 +50,7 @@ def random_model(
     successors, each of them a call with probability `call_fraction`, else a node. Where an action's
     calls together would be likelier than `load` times its exit, they are made less likely in favour
     of its nodes. With load < 1 every step is therefore likelier to leave than to call, and whatever
-    the strategy the expected length of a run is at most **1 / (exit_probability (1 - load))**. From
+    the policy the expected length of a run is at most **1 / (exit_probability (1 - load))**. From
     1 on nothing is promised: near-critical models with rich recursion come from ``load=inf``
     and keeping those that an analysis finds proper.
 

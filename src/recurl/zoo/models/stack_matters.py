@@ -1,4 +1,4 @@
-"""A game that no stackless strategy plays well."""
+"""A game that no stackless policy plays well."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def stack_matters() -> RMDP:
       by e0, if in e1 call G again and leave as it does;
     - ``hope1``: the mirror image, with e0 and e1 exchanged.
 
-    The value is **43/55** = 0.7818, while the best stackless strategy gets 0.5.
+    The value is **43/55** = 0.7818, while the best stackless policy gets 0.5.
 
     Example:
         >>> stack_matters()

@@ -1,4 +1,4 @@
-"""Tables as plain text, for terminals."""
+"""Tables as plain text: for terminals, and in Markdown."""
 
 from __future__ import annotations
 
@@ -32,6 +32,26 @@ def table(*columns: str, rows: Iterable[Sequence[str]], numbers: Sequence[str] =
     for row in rows:
         made.add_row(*map(Text, row))
     return made
+
+
+def markdown_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()
+) -> str:
+    """The same in Markdown.
+
+    Example:
+        >>> print(markdown_table(["at", "visits"], [["W.in", "2"]], numbers=["visits"]))
+        | at | visits |
+        | --- | ---: |
+        | W.in | 2 |
+    """
+    rule = ["---:" if column in numbers else "---" for column in columns]
+    cells = ([_escaped(cell) for cell in line] for line in (columns, rule, *rows))
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|")
 
 
 def text_of(*parts: RenderableType, width: int | None = WIDTH) -> str:
