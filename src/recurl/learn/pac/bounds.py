@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from recurl.solving.solution import Solution
 
 _SOLVED, _ROUGH, _PASSES = 0.05, 50.0, 3
-_FAR = 4.0
+_FAR = 2.0
 """Multiples of epsilon beyond which a gap is not worth a precise search."""
 _ENOUGH = 20.0
 """Multiples of epsilon by which bounds may differ from the learned optimum while the gap is rough:
