@@ -38,7 +38,7 @@ test: lint
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy -n 2 --strict $(TYPED)
+	$(BIN)/mypy --strict $(TYPED)
 	$(BIN)/python scripts/check_imports.py
 
 # Warnings are errors.

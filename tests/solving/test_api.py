@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -100,3 +101,23 @@ def test_gamma_discounts_every_step() -> None:
     assert recurl.evaluate(plain, gamma=1.0).value == recurl.evaluate(plain).value
     with pytest.raises(ValueError, match="gamma discounts rewards, not 'steps'"):
         recurl.solve(model, gamma=0.9, of="steps")
+
+
+@pytest.mark.parametrize("gamma", [1, 0.9])
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_a_similar_solution_saves_work(gamma: float, objective: str) -> None:
+    model, other = recurl.zoo.cloud(), recurl.zoo.cloud().with_rewards_times(1.001)
+    given: dict[str, Any] = {"gamma": gamma, "objective": objective, "epsilon": 1e-2}
+    alone = recurl.solve(other, **given)
+    found = recurl.solve(other, near=recurl.solve(model, **given).points, **given)
+    assert found.gap <= 1e-2
+    assert found.lower <= alone.upper
+    assert alone.lower <= found.upper
+    assert found.work["rounds"] + found.work["trials"] == 0
+    assert recurl.verify(found.model, found.certificate).upper is not None
+
+
+def test_points_of_another_model_do_no_harm() -> None:
+    model = recurl.zoo.stack_matters()
+    found = recurl.solve(model, near=recurl.solve(recurl.zoo.cloud(), epsilon=0.1).points)
+    assert (found.lower, found.upper) == (recurl.solve(model).lower, recurl.solve(model).upper)

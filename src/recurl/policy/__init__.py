@@ -9,7 +9,8 @@ called is run; on return the caller's context is resumed.
 - *By pieces*: one per piece of a certified lower bound, pieces referring to pieces.
 
 `Policy` is in `recurl.policy.policy`; the places that its runs reach are in `reached`, their
-expected visits in `visits`, its choices as readable rules in `rules` and as a table in `table`.
+expected visits in `visits`, its choices as readable rules in `rules` and as a table in `table`;
+`merged` leaves out contexts that choose like others.
 """
 
 from recurl.policy.policy import RANDOM, Policy

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recurl.arguments import with_known_names
@@ -19,6 +20,7 @@ from recurl.solving.solution import History
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats
     from recurl.solving.one_exit_search import Callback
     from recurl.solving.solution import Solution
 
@@ -39,6 +41,7 @@ def solve(
     of: str = "reward",
     at_least: float | None = None,
     gamma: float | str | None = 1,
+    near: Sequence[Floats] = (),
     callback: Callback | None = None,
     progress: bool = False,
 ) -> Solution:
@@ -61,6 +64,8 @@ def solve(
         gamma: Discount of each step, in (0, 1]; below 1, solves ``discount_steps(model, gamma)``,
             which is the model of the solution and of its certificate. The policy is one for the
             model given. Discounted totals are always finite.
+        near: The ``points`` of the solution of a similar model, to begin with. A search for several
+            exits may take less time then; what it proves rests on this model alone.
         callback: Called as ``callback(lower, upper, work)`` with every new interval.
         progress: Show a line with the rounds and the interval so far.
 
@@ -89,7 +94,7 @@ def solve(
 
         model = discounted_model(model, rate, of)
     question = asked = question_of(model, of, objective)
-    kernel = _answering(_solver(model, method))
+    kernel = _answering(_solver(model, method, near))
     if asked.rewards == "given end":
         from recurl.solving.structure import solve_given_end
 
@@ -151,7 +156,7 @@ def _answering(kernel: Callable[..., Solution]) -> Callable[..., Solution]:
     return answer
 
 
-def _solver(model: RMDP, method: str) -> Callable[..., Solution]:
+def _solver(model: RMDP, method: str, near: Sequence[Floats]) -> Callable[..., Solution]:
     """The function behind a method, for the kind of model at hand."""
     one_exit = model.kind.one_exit
     known = (*ANY, *ONE_EXIT) if one_exit else ANY
@@ -161,13 +166,11 @@ def _solver(model: RMDP, method: str) -> Callable[..., Solution]:
     if method == "auto" and (model.kind.deterministic or not one_exit):
         from recurl.solving.structure import solve_by_structure
 
-        return solve_by_structure
+        return partial(solve_by_structure, near=near)
     if one_exit and method not in ANY:
-        from functools import partial
-
         from recurl.solving.one_exit import solve_one_exit
 
         return partial(solve_one_exit, method=method)
     from recurl.solving.structure import solve_any
 
-    return solve_any
+    return partial(solve_any, near=near)

@@ -53,6 +53,9 @@ class Solution:
             exit: nan. Bounds are only as narrow as asked where a best run comes to. None where the
             method gives none.
         values_upper: Upper bounds by vertex, likewise.
+        points: Values of all vertices at the points that the upper bound rests on, by component, to
+            begin with in a search on a similar model. ``[vertices, n]`` each; empty where the
+            method has none.
         work: What it took: iterations, points, pieces, ...
         seconds: Time it took, without compiling and without the certificate.
         history: Intervals on the way, the last one this one: seconds, lower end, upper end. Methods
@@ -68,6 +71,7 @@ class Solution:
     policy: Policy | None = None
     values_lower: Floats | None = None
     values_upper: Floats | None = None
+    points: tuple[Floats, ...] = ()
     work: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     history: tuple[tuple[float, float, float], ...] = ()

@@ -6,6 +6,7 @@ Methods are imported where they are used: most answers need one of them.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from recurl.solving.rows import part_of
 if TYPE_CHECKING:
     from recurl.model.certificate import Certificate
     from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats
     from recurl.solving.question import Question
     from recurl.solving.solution import Solution
 
@@ -31,7 +33,9 @@ def has_choice(model: RMDP) -> bool:
     return bool((np.diff(model.tables.action_start) > 1).any())
 
 
-def solve_by_structure(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
+def solve_by_structure(
+    model: RMDP, question: Question, epsilon: float, *, near: Sequence[Floats] = (), **options: Any
+) -> Solution:
     """The optimum of a deterministic or multi-exit model.
 
     In a deterministic one it is a longest path; a multi-exit model with nothing to decide is
@@ -57,7 +61,7 @@ def solve_by_structure(model: RMDP, question: Question, epsilon: float, **option
         from recurl.solving.one_exit import solve_one_exit
 
         return solve_one_exit(model, question, epsilon, **options)
-    return solve_any(model, question, epsilon, **options)
+    return solve_any(model, question, epsilon, near=near, **options)
 
 
 def solve_given_end(model: RMDP, question: Question) -> Solution | None:

@@ -120,6 +120,19 @@ def test_pairs_are_sampled_evenly_while_some_policy_may_not_end() -> None:
     assert set(bounds.scores().tolist()) == {1.0}
 
 
+def test_searches_begin_with_the_points_of_the_last_round() -> None:
+    access, task = ModelAccess(recurl.zoo.cloud(), seed=1), PACTask(1.0, 0.1)
+    access.raise_levels(np.flatnonzero(access.support > 1), by=12)
+    bounds, resumed = (CertifiedBounds(task, TotalReward()) for _ in range(2))
+    lower, upper = bounds.tighten(access.observed(), math.inf)
+    resumed.restore(bounds.state())
+    assert resumed.state().keys() == bounds.state().keys()
+    assert len(bounds.state()) == 3 * recurl.zoo.cloud().tables.n_components
+    again = bounds.tighten(access.observed(), upper - lower)
+    assert resumed.tighten(access.observed(), upper - lower) == again
+    assert again == pytest.approx((lower, upper), abs=0.2)
+
+
 def test_a_model_without_chance_needs_no_sample() -> None:
     model = recurl.zoo.random_model(seed=1, components=2, nodes=3, kind="deterministic", exits=2)
     found = PACLearner(0.01, 0.1).learn(model)

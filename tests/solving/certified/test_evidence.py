@@ -37,3 +37,12 @@ def test_the_policy_has_the_pieces_as_contexts() -> None:
     assert solution.policy.n_contexts == len(solution.certificate.pieces)
     calls = int((model.tables.vertex_kind == CALL).sum())
     assert calls == 7
+
+
+def test_points_are_those_that_the_certificate_lists() -> None:
+    model = recurl.zoo.stack_matters()
+    solution = solve_certified(model, Question(), 1e-3)
+    listed = solution.certificate.points
+    for c, own in enumerate(solution.points):
+        assert len(own) == int((model.tables.vertex_component == c).sum())
+        assert own.shape[1] == max(sum(point.component == c for point in listed), 1)

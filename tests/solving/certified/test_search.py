@@ -19,6 +19,7 @@ from recurl.solving.certified.search import (
     gaps_of_calls,
     interpolation_errors,
     inverses_of,
+    near_bounds,
     visits_of_calls,
     worst_calls,
 )
@@ -54,6 +55,29 @@ def test_first_bounds_are_sound(problem: SearchProblem) -> None:
     assert lower.sound
     model = recurl.zoo.random_model(seed=2, components=3, nodes=8)
     assert found.low <= recurl.solve(model).lower <= found.high
+
+
+@pytest.mark.parametrize("exits", [2, 3])
+def test_points_of_a_similar_problem_are_a_beginning(exits: int) -> None:
+    model = recurl.zoo.random_model(seed=2, components=3, nodes=8, exits=exits)
+    other = model.with_rewards_times(1.01)
+    known = recurl.solve(model, epsilon=1e-4).points
+    bounds = near_bounds(SearchProblem.of(other, recurl.Question()), known, 1e-8)
+    assert bounds is not None
+    upper, lower = bounds
+    solution = recurl.solve(other)
+    assert lower.start() <= solution.upper
+    assert upper.start() >= solution.lower
+    assert upper.start() - lower.start() <= 1e-2
+
+
+def test_points_that_do_not_fit_are_left_out(problem: SearchProblem) -> None:
+    fit = [np.zeros((part.size, 1)) for part in problem.components]
+    assert near_bounds(problem, fit, 1e-8) is not None
+    assert near_bounds(problem, fit[:-1], 1e-8) is None
+    assert near_bounds(problem, [own[:, :0] for own in fit], 1e-8) is None
+    assert near_bounds(problem, [own.ravel() for own in fit], 1e-8) is None
+    assert near_bounds(problem, [np.nan * own for own in fit], 1e-8) is None
 
 
 def test_rounds_alone(problem: SearchProblem) -> None:

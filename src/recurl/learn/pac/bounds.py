@@ -9,7 +9,7 @@ of its own worst case. Both are questions for the certified solver.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from recurl.learn.pac.observed import from_vertex
 from recurl.learn.pac.robust import RobustBounds, Starts
 from recurl.learn.pac.sensitivity import sensitivity
 from recurl.policy import Policy
+from recurl.policy.merged import merged
 from recurl.solving.api import solve
 from recurl.solving.properness import step_evidence
 
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
     from recurl.learn.pac.plan import Longs
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats, Ints
+    from recurl.solving.solution import Solution
 
 _SOLVED, _ROUGH, _PASSES = 0.05, 50.0, 3
-_FAR = 4.0
+_FAR = 2.0
 """Multiples of epsilon beyond which a gap is not worth a precise search."""
 _ENOUGH = 20.0
 """Multiples of epsilon by which bounds may differ from the learned optimum while the gap is rough:
@@ -184,6 +186,7 @@ class CertifiedBounds:
         self._attained = -math.inf
         self._optimistic: list[Policy] = []
         self._is_bounded = False
+        self._near: dict[str, tuple[Floats, ...]] = {}
 
     def tighten(self, observed: Observed, gap: float) -> tuple[float, float]:
         """New bounds; the solver is as precise as the gap so far calls for."""
@@ -200,25 +203,31 @@ class CertifiedBounds:
         try:
             self.criterion.adjust(learned, task.epsilon)
             fine = _SOLVED * task.epsilon if rough else precise
-            best = solve(self.criterion.lower(learned), epsilon=fine)
+            best = self._solve("learned", self.criterion.lower(learned), fine)
             high, low = (best.upper + room, best.lower - room) if rough else (None, None)
             wide = self._started(observed.model)
-            above = [self._above(m, precise, high, bounded=gap < math.inf) for m in wide]
+            above = [self._above(*m, precise, high, bounded=gap < math.inf) for m in wide]
             upper = self._bound(1.0, above)
-            self._policy = best.policy
-            below = [self._below(m, precise, low) for m in self._started(learned)]
+            self._policy = best.policy and merged(best.policy)
+            below = [self._below(*m, precise, low) for m in self._started(learned)]
             self._attained = self._bound(-1.0, below)
         except NotProperError:
             self._policy = None
         self._is_bounded = math.isfinite(upper)
         return self._attained, upper
 
-    def _started(self, model: RMDP) -> list[RMDP]:
+    def _solve(self, name: str, model: RMDP, precise: float, **options: Any) -> Solution:
+        """Solve a model, beginning with the points of the last one of the same name."""
+        found = solve(model, epsilon=precise, near=self._near.get(name, ()), **options)
+        self._near[name] = found.points
+        return found
+
+    def _started(self, model: RMDP) -> list[tuple[int, RMDP]]:
         """The model once for each observed start; as it is, if its start distribution is known."""
         starts = self.observed.starts
         if starts is None:
-            return [model]
-        return [from_vertex(model, vertex) for vertex in starts.vertices.tolist()]
+            return [(-1, model)]
+        return [(vertex, from_vertex(model, vertex)) for vertex in starts.vertices.tolist()]
 
     def _bound(self, sign: float, values: list[float]) -> float:
         """Greatest (sign 1) or least (-1) value over the start distributions that are allowed."""
@@ -230,7 +239,9 @@ class CertifiedBounds:
         x[starts.vertices] = sign * np.minimum(sign * np.array(values), self.beyond)
         return starts.expectation(x, reach, sign)
 
-    def _above(self, model: RMDP, precise: float, enough: float | None, *, bounded: bool) -> float:
+    def _above(
+        self, start: int, model: RMDP, precise: float, enough: float | None, *, bounded: bool
+    ) -> float:
         """The upper bound; before there are bounds, only of sets that make all policies end.
 
         It is not made tighter once it is known which side of ``enough`` it will be on.
@@ -239,22 +250,23 @@ class CertifiedBounds:
         asked = self.criterion.upper(wide.model)
         if not bounded and step_evidence(asked.tables) is None:
             raise NotProperError("the sets allow policies that do not end")
-        solution = solve(asked, epsilon=precise, at_least=enough)
+        solution = self._solve(f"above {start}", asked, precise, at_least=enough)
         if solution.policy is not None:
             own = without_lanes(solution.policy, wide.model)
             self._optimistic.append(of_pairs(own, model, wide.pair))
         return solution.upper
 
-    def _below(self, learned: RMDP, precise: float, enough: float | None) -> float:
+    def _below(self, start: int, learned: RMDP, precise: float, enough: float | None) -> float:
         if self._policy is None:
             return -math.inf
         cases = worst_cases(without_lanes(self._policy, learned), self.sets, -self.beyond)
         enough = enough if len(cases) == 1 else None
-        return sum(weight * self._least(model, precise, enough) for weight, model in cases)
-
-    def _least(self, model: RMDP, precise: float, enough: float | None) -> float:
-        asked = self.criterion.lower(model)
-        return solve(asked, epsilon=precise, objective="min", at_least=enough).lower
+        total = 0.0
+        for number, (weight, model) in enumerate(cases):
+            name, asked = f"below {start} {number}", self.criterion.lower(model)
+            found = self._solve(name, asked, precise, objective="min", at_least=enough)
+            total += weight * found.lower
+        return total
 
     def scores(self) -> Floats:
         """The part of the values of both policies that the sets leave open, by pair.
@@ -302,9 +314,16 @@ class CertifiedBounds:
         return self.criterion.numbers() if self.observed.starts is None else {}
 
     def state(self) -> dict[str, np.ndarray]:
-        """The state of the criterion: bounds themselves are found from scratch."""
-        return self.criterion.state()
+        """The state of the criterion, and the points that searches begin with."""
+        found = self.criterion.state()
+        for name, points in self._near.items():
+            found |= {f"{name}: {c}": own for c, own in enumerate(points)}
+        return found
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Continue from the state of a checkpoint."""
         self.criterion.restore(state)
+        for label, own in state.items():
+            name, colon, _ = label.partition(": ")
+            if colon:
+                self._near[name] = (*self._near.get(name, ()), own)

@@ -80,6 +80,15 @@ def _reached(start: Iterable[Context], called: Callable[[Context], list[Context]
     return sorted(seen)
 
 
+def points_of(upper: Upper) -> tuple[Floats, ...]:
+    """Values of all vertices at the points that the start leads to, by component.
+
+    A component that it does not lead to keeps its first point.
+    """
+    pairs = enumerate(own if len(own) else np.zeros(1, np.int64) for own in upper.used)
+    return tuple(upper.contexts.view(upper.values, c)[:, own] for c, own in pairs)
+
+
 def values_of(upper: Upper, lower: Lower) -> tuple[Floats, Floats]:
     """Bounds by vertex of the start component, exits worth what the question says; else nan."""
     problem = upper.contexts.problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,14 @@ from recurl.model.tables import Floats, Ints
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.linear import Inverses, solve_from_identity
 from recurl.solving.certified.lower import Lower, improved, lower_bound
-from recurl.solving.certified.points import MESH_EXITS, Cloud, Hull, arranged, make_points
+from recurl.solving.certified.points import (
+    LINE_EXITS,
+    MESH_EXITS,
+    Cloud,
+    Hull,
+    arranged,
+    make_points,
+)
 from recurl.solving.certified.upper import Upper, residual_for, upper_bound
 
 if TYPE_CHECKING:
@@ -75,6 +83,42 @@ def first_bounds(problem: SearchProblem) -> tuple[Upper, Lower]:
         if lower.sound and lower.ends:
             return upper, lower
     raise NotProperError("no policy could be evaluated: the model is too close to improper")
+
+
+def near_bounds(
+    problem: SearchProblem, near: Sequence[Floats], slack: float
+) -> tuple[Upper, Lower] | None:
+    """Bounds at the points of a similar problem, by the policy that they suggest.
+
+    None if the points do not fit the problem, or lead to no bounds.
+
+    Args:
+        problem: The problem.
+        near: Values of all vertices at the points of each component. ``[vertices, n]`` each
+        slack: How far the bounds may be from fixed points.
+    """
+    parts = problem.components
+    shapes = [own.shape[:-1] if own.size else () for own in near]
+    if shapes != [(part.size,) for part in parts]:
+        return None
+    known = [Cloud(own[part.exits].T) for own, part in zip(near, parts, strict=True)]
+    connected = problem.tables.max_exits <= LINE_EXITS
+    vectors = [arranged(cloud.vectors, connected=connected) for cloud in known]
+    contexts = contexts_at(problem, vectors, connected=connected)
+    pairs = zip(known, near, contexts.points, strict=True)
+    values = [cloud.least(own.T, new.vectors).T.ravel() for cloud, own, new in pairs]
+    upper = upper_bound(contexts, np.concatenate(values), slack)
+    if not upper.found:
+        return None
+    links = upper.links
+    lower = lower_bound(contexts, links.action, links.heaviest, slack, upper.inverses)
+    return (upper, lower) if lower.sound and lower.ends else None
+
+
+def contexts_at(problem: SearchProblem, vectors: list[Floats], *, connected: bool) -> Contexts:
+    """Contexts at exit values of each component, connected or not."""
+    anchors = [problem.crude(c)[0] if connected else None for c in range(len(vectors))]
+    return Contexts(problem, [make_points(*pair) for pair in zip(vectors, anchors, strict=True)])
 
 
 def stackless_actions(problem: SearchProblem, chosen: Ints) -> list[np.ndarray]:
@@ -148,18 +192,10 @@ class PointSearch:
         self.effort += upper.contexts.applied * newton_effort(len(upper.values))
         self.slow = found.gap > _SLOW * before
 
-    def _contexts(self) -> Contexts:
-        anchors = [self.problem.crude(c)[0] if self.connected else None for c in self._every]
-        points = [make_points(*pair) for pair in zip(self.vectors, anchors, strict=True)]
-        return Contexts(self.problem, points)
-
-    @property
-    def _every(self) -> range:
-        return range(len(self.problem.components))
-
     def solve(self, found: BestBounds) -> tuple[Upper, float]:
         """The upper bound at all points, kept, and its slack: a share of the gap that it leaves."""
-        contexts, slack = self._contexts(), self._slack(found.gap)
+        contexts = contexts_at(self.problem, self.vectors, connected=self.connected)
+        slack = self._slack(found.gap)
         upper = upper_bound(contexts, *self._start(contexts, slack))
         if upper.residual > _FAR * residual_for(contexts, slack):
             upper = upper_bound(contexts, self._from_above(contexts), slack)

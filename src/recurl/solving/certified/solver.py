@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recurl.solving.certified.evidence import certificate_of, interval_of, policy_of, values_of
+from recurl.solving.certified.evidence import (
+    certificate_of,
+    interval_of,
+    points_of,
+    policy_of,
+    values_of,
+)
 from recurl.solving.certified.lost import PRICES
 from recurl.solving.certified.points import HULL_EXITS, LINE_EXITS, MESH_EXITS
 from recurl.solving.certified.problem import SearchProblem
-from recurl.solving.certified.search import BestBounds, PointSearch, first_bounds, newton_effort
+from recurl.solving.certified.search import (
+    BestBounds,
+    PointSearch,
+    first_bounds,
+    near_bounds,
+    newton_effort,
+)
 from recurl.solving.certified.trials import Trials
 from recurl.solving.solution import Solution
 
@@ -52,6 +64,7 @@ def solve_certified(
     epsilon: float,
     *,
     at_least: float | None = None,
+    near: Sequence[Floats] = (),
     callback: Callback | None = None,
     time_limit: float = 300.0,
 ) -> Solution:
@@ -70,7 +83,7 @@ def solve_certified(
     began, run = time.monotonic(), None
     for price in PRICES:
         problem = SearchProblem.of(model, question, price)
-        new = _Run(problem, epsilon, began + time_limit, question.sign, at_least, callback)
+        new = _Run(problem, epsilon, began + time_limit, question.sign, at_least, near, callback)
         new.search()
         run = new if run is None or new.found.gap < run.found.gap else run
         if run.done or problem.lost is None:
@@ -91,6 +104,7 @@ def solve_certified(
         policy=policy_of(model, found.lower),
         values_lower=np.minimum(*values),
         values_upper=np.maximum(*values),
+        points=points_of(found.upper),
         work=run.work,
         seconds=time.monotonic() - began,
         _certify=partial(certificate_of, model, question, found.upper, found.lower),
@@ -106,6 +120,7 @@ class _Run:
     deadline: float
     sign: float
     at_least: float | None = None
+    near: Sequence[Floats] = ()
     callback: Callback | None = None
     found: BestBounds = field(default_factory=BestBounds)
     told: tuple[float, float] = (-np.inf, np.inf)
@@ -113,18 +128,11 @@ class _Run:
 
     def search(self) -> None:
         """Search until done."""
-        upper, lower = first_bounds(self.problem)
-        self.found.keep_upper(upper)
-        self.found.keep_lower(lower)
-        exits = self.problem.tables.max_exits
-        if exits <= LINE_EXITS:
-            search = PointSearch(self.problem, self.epsilon, None, lower, connected=True)
-            self._solve_together(search, rounds=1000)
-        if not self.done and exits > LINE_EXITS:
-            search = PointSearch(self.problem, self.epsilon, None, lower, connected=False)
-            upper, _ = search.solve(self.found)
-        trials = self._trials(upper, lower)
-        if not self.done and exits <= HULL_EXITS:
+        upper, lower = self._begin()
+        if self.done:
+            return
+        exits, trials = self.problem.tables.max_exits, self._trials(upper, lower)
+        if exits <= HULL_EXITS:
             upper, lower = self._follow(trials, *_HASTY, dear=_DEAR)
             if not self.done:
                 connected, seeds = exits <= MESH_EXITS, _leading(upper)
@@ -132,6 +140,27 @@ class _Run:
                 self._solve_together(search, rounds=1000, trials=trials)
         if not self.done:
             self._alternate(trials)
+
+    def _begin(self) -> tuple[Upper, Lower]:
+        """Bounds at the points of a similar problem or at crude ones; with two exits, at more."""
+        exits = self.problem.tables.max_exits
+        known = near_bounds(self.problem, self.near, self.problem.slack(self.epsilon))
+        upper, lower = self._keep(known or first_bounds(self.problem))
+        if known and self.done:
+            return known
+        if exits <= LINE_EXITS:
+            search = PointSearch(self.problem, self.epsilon, _leading(upper), lower, connected=True)
+            self._solve_together(search, rounds=1000)
+        elif known is None and not self.done:
+            search = PointSearch(self.problem, self.epsilon, None, lower, connected=False)
+            upper, _ = search.solve(self.found)
+        return upper, lower
+
+    def _keep(self, bounds: tuple[Upper, Lower]) -> tuple[Upper, Lower]:
+        """Take bounds where they are better than before."""
+        self.found.keep_upper(bounds[0])
+        self.found.keep_lower(bounds[1])
+        return bounds
 
     def _trials(self, upper: Upper, lower: Lower) -> Trials:
         return Trials(upper, lower, tolerance=_COARSEST * self.epsilon)
@@ -213,10 +242,7 @@ class _Run:
             stalled = stalled or slow or trials.effort > effort
             if stalled or gaps[-1] <= 0.9 * self.epsilon or self._over(low, high):
                 break
-        upper, lower = trials.upper(), trials.lower()
-        self.found.keep_upper(upper)
-        self.found.keep_lower(lower)
-        return upper, lower
+        return self._keep((trials.upper(), trials.lower()))
 
     def _solve_together(
         self, search: PointSearch, rounds: int, trials: Trials | None = None
