@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Run, RunJson
 
 
@@ -30,6 +32,22 @@ def test_run_and_report_end_to_end(run: Run, run_json: RunJson) -> None:
     assert {row["scope"] for row in rows} == {"setting", "family", "all"}
     for name in ("table.md", "table.json", "report.html"):
         assert Path("here", name).is_file()
+
+
+def test_tables_of_many_agents_fit_the_screen(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    agents = ("rql", "q", "uniform", "rql-paper", "q-paper")
+    given = ("--tasks", "palindrome-vector", "--sizes", "small", "--steps", "0.001")
+    run("suite", "run", *agents, *given, "--out", "here")
+    names = [line for line in _table(run) if line.startswith("palindrome-vector-small ")]
+    assert len(names) == 2  # the name is in one piece, and some agents are in a second table
+    monkeypatch.setenv("COLUMNS", "200")
+    assert len([line for line in _table(run) if line.startswith("palindrome")]) == 1
+
+
+def _table(run: Run) -> list[str]:
+    lines = run("suite", "table", "--out", "here").stdout.splitlines()
+    assert all(len(line) <= int(os.environ.get("COLUMNS", "100")) for line in lines)
+    return list(lines)
 
 
 def test_an_agent_of_ones_own_is_found_where_the_command_is_given(run: Run) -> None:

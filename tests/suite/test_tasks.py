@@ -35,6 +35,7 @@ def test_what_is_known_is_consistent(setting) -> None:
     assert known.uniform[1] < low
     assert known.score(low) == pytest.approx(1, abs=2e-5)
     assert known.score(known.uniform[0] - 1) == 0
+    assert known.score(known.optimum[1] + 1) == 1  # as a mean of lucky episodes may be
     assert len(known.certificate) == 64
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -60,10 +61,15 @@ def show(*parts: RenderableType) -> None:
 
     if not parts:
         return
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH
     with Progress("laying out the answer"):
-        text = text_of(*parts, width=width)
+        text = text_of(*parts, width=screen_width())
     typer.echo(text)
+
+
+def screen_width() -> int:
+    """Characters of a line: those of the terminal, if there is one."""
+    on_screen = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if on_screen else WIDTH
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:

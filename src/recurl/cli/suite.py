@@ -11,12 +11,21 @@ import typer
 
 from recurl.cli.engines import Checkpoints, On, Retries, Workers, end_if_failed
 from recurl.cli.numbers import count, real
-from recurl.cli.output import AsJson, UsageError, print_json, show, table, this_command
+from recurl.cli.output import (
+    AsJson,
+    UsageError,
+    print_json,
+    screen_width,
+    show,
+    table,
+    this_command,
+)
 from recurl.interrupts import farewell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from recurl.suite.score import ScoreRow
     from recurl.suite.tasks import Setting
 
 EXAMPLES = """\
@@ -28,6 +37,8 @@ EXAMPLES = """\
 """
 
 ACTIONS = ("list", "run", "table", "report")
+SETTING_COLUMNS = 50
+"""Width of the columns that all agents share: setting, optimum, stackless."""
 HEADS = ("task", "vertices", "seen as", "reward", "horizon", "optimum", "stackless", "uniform")
 
 
@@ -165,7 +176,25 @@ def _compare(out: Path, chosen: Sequence[Setting], *, write: bool, json: bool) -
     if json:
         print_json({"rows": [row.data() for row in rows], "files": [str(f) for f in files]})
         return
-    for heads, lines in (setting_cells(rows), summary_cells(rows)):
+    for own in _side_by_side(rows):
+        heads, lines = setting_cells(own)
         show(table(*heads, rows=lines), "")
+    heads, lines = summary_cells(rows)
+    show(table(*heads, rows=lines), "")
     show("Score (area under its curve); 0 is the uniform policy, 1 the certified optimum.")
     show(*([f"Report: {files[-1]}"] if files else []))
+
+
+def _side_by_side(rows: list[ScoreRow]) -> list[list[ScoreRow]]:
+    """The rows of as many agents at a time as fit beside each other."""
+    room = screen_width() - SETTING_COLUMNS
+    blocks: list[list[ScoreRow]] = []
+    left = 0
+    for agent in dict.fromkeys(row.agent for row in rows):
+        wide = max(len(agent), len("0.000 (0.000)")) + 3
+        if wide > left:
+            blocks.append([])
+            left = room
+        blocks[-1] += [row for row in rows if row.agent == agent]
+        left -= wide
+    return blocks

@@ -54,8 +54,8 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|")
 
 
-def text_of(*parts: RenderableType, width: int | None = WIDTH) -> str:
-    """Text, tables and trees, one below the other; the width of the terminal if None is given."""
+def text_of(*parts: RenderableType, width: int = WIDTH) -> str:
+    """Text, tables and trees, one below the other."""
     from rich.console import Console
 
     screen = Console(width=width, highlight=False, markup=False)

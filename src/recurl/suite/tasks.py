@@ -58,14 +58,17 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     uniform_steps: float
 
     def score(self, value: float) -> float:
-        """(value - uniform) / (optimum - uniform), and 0 for what is worth less than uniform.
+        """(value - uniform) / (optimum - uniform), within 0 and 1.
+
+        It is 0 for policies that are worth less than the uniform one. None is worth more than the
+        optimum, but the mean of some episodes may be.
 
         Example:
-            >>> round(find_setting("words-small").known.score(0.48), 6)
-            1.0
+            >>> round(find_setting("words-small").known.score(0.24), 2)
+            0.31
         """
         low, high = sum(self.uniform) / 2, sum(self.optimum) / 2
-        return max(0.0, (value - low) / (high - low))
+        return min(max((value - low) / (high - low), 0.0), 1.0)
 
     @property
     def stackless_score(self) -> float:
