@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import recurl
@@ -121,3 +122,15 @@ def test_points_of_another_model_do_no_harm() -> None:
     model = recurl.zoo.stack_matters()
     found = recurl.solve(model, near=recurl.solve(recurl.zoo.cloud(), epsilon=0.1).points)
     assert (found.lower, found.upper) == (recurl.solve(model).lower, recurl.solve(model).upper)
+
+
+def test_points_may_be_lists_and_anything_else_is_refused() -> None:
+    model = recurl.zoo.cloud()
+    points = recurl.solve(model, epsilon=0.1).points
+    found = recurl.solve(model, epsilon=0.1, near=[own.tolist() for own in points])
+    assert found.lower <= -5.3425 <= found.upper
+    for wrong in (5, ["a"]):
+        with pytest.raises(TypeError, match=r"near=solution\.points"):
+            recurl.solve(model, near=wrong)  # type: ignore[arg-type]
+    nothing = [np.full_like(own, np.nan) for own in points]
+    assert recurl.solve(model, epsilon=0.1, near=nothing).gap <= 0.1

@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from recurl.arguments import with_known_names
 from recurl.errors import NotProperError, UnknownNameError
 from recurl.model.numbers import exact
@@ -70,7 +72,7 @@ def solve(
         progress: Show a line with the rounds and the interval so far.
 
     Raises:
-        TypeError: It is not a model.
+        TypeError: It is not a model, or `near` are not points.
         UnknownNameError: The method, objective or exit is unknown; the known ones are listed.
         NotProperError: Some policy does not end, none that ends was found, and rewards have both
             signs: nothing is known of the optimum.
@@ -94,7 +96,7 @@ def solve(
 
         model = discounted_model(model, rate, of)
     question = asked = question_of(model, of, objective)
-    kernel = _answering(_solver(model, method, near))
+    kernel = _answering(_solver(model, method, _points(near)))
     if asked.rewards == "given end":
         from recurl.solving.structure import solve_given_end
 
@@ -154,6 +156,14 @@ def _answering(kernel: Callable[..., Solution]) -> Callable[..., Solution]:
             return one_sided(model, question, error)
 
     return answer
+
+
+def _points(near: Sequence[Floats]) -> list[Floats]:
+    """The points of a solution, as arrays."""
+    try:
+        return [np.asarray(own, np.float64) for own in near]
+    except (TypeError, ValueError):
+        raise TypeError("near takes the points of a solution: near=solution.points") from None
 
 
 def _solver(model: RMDP, method: str, near: Sequence[Floats]) -> Callable[..., Solution]:
