@@ -23,8 +23,12 @@ from recurl.suite.agents import (
 )
 
 if TYPE_CHECKING:
+    import torch
+
     from recurl.model.rmdp import RMDP
     from recurl.suite.tasks import Setting
+
+    LstmStates = tuple[torch.Tensor, torch.Tensor]
 
 PEERS = {
     "sb3-dqn": ("stable_baselines3", "DQN", "MlpPolicy"),
@@ -45,6 +49,29 @@ def peer_class(name: str) -> Any:
         return getattr(importlib.import_module(module), kind)
     except ImportError as error:
         raise MissingExtraError(f"The agent {name}", "bench") from error
+
+
+def whole_sequences(
+    features: torch.Tensor, states: LstmStates, starts: torch.Tensor, lstm: torch.nn.LSTM
+) -> tuple[torch.Tensor, LstmStates]:
+    """What an LSTM makes of padded sequences, each in one call.
+
+    sb3-contrib splits its buffers where episodes begin, so that a state is reset at the first step
+    of a sequence or not at all. Its own function makes a call per step whenever one is reset.
+
+    Args:
+        features: Inputs, sequence after sequence, all of the same length.
+        states: Hidden and cell states in which the sequences begin.
+        starts: 1 where an episode begins, 0 at other steps.
+        lstm: The network.
+    """
+    import torch
+
+    count = states[0].shape[1]
+    kept = (1.0 - starts.reshape(count, -1)[:, 0]).view(1, count, 1)
+    inputs = features.reshape(count, -1, lstm.input_size).swapaxes(0, 1)
+    outputs, after = lstm(inputs, (kept * states[0], kept * states[1]))
+    return torch.flatten(outputs.transpose(0, 1), end_dim=1), after
 
 
 class PeerTrainee(Trainee):
@@ -72,6 +99,8 @@ class PeerTrainee(Trainee):
         # made side by side.
         torch.set_num_threads(1)
         self.peer = kind(PEERS[name][2], FlatView(self.env), gamma=1.0, seed=seed, device="cpu")
+        if self.recurrent:
+            self.peer.policy._process_sequence = whole_sequences
         # Its own logger would leave a folder behind for every run.
         self.peer.set_logger(Logger(None, []))
 
