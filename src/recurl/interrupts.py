@@ -7,7 +7,8 @@ A second Ctrl-C does not wait, except for the end of a `whole` block, which is s
 The command ``recurl`` calls `watch_command` before it imports anything large. From then on a thread
 hears the signal, also while the main thread imports, compiles or runs compiled code. It ends the
 process with exit code 130: at once, or after the `deferred` block that runs, but at the latest
-`GRACE` seconds later. A second Ctrl-C ends it at once.
+`GRACE` seconds later. A second Ctrl-C ends it at once. Signals within `ONE_PRESS` seconds are one
+Ctrl-C: ``timeout -s INT`` signals the process, and then the group that the process is in.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 EXIT_CODE = 130
 GRACE = 1.5
 """Seconds that a deferred block of the command has to come to its end."""
+
+ONE_PRESS = 0.2
+"""Seconds after a first signal in which others belong to the same Ctrl-C."""
 
 PATIENCE = 1.0
 """Seconds to wait for threads that were asked to stop; what still compiles is left behind."""
@@ -265,7 +270,10 @@ def _listen(ear: int) -> None:
         pass
     _state.pending = True
     if _state.blocks:
-        select.select([ear], [], [], GRACE)
+        time.sleep(ONE_PRESS)
+        if select.select([ear], [], [], 0)[0]:
+            os.read(ear, 4096)
+        select.select([ear], [], [], GRACE - ONE_PRESS)
     leave()
 
 

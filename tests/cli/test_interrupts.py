@@ -20,6 +20,7 @@ import pytest
 import press_ctrl_c
 from press_ctrl_c import COMMANDS, INTERRUPTED, Terminal, press_once
 from recurl.cli.app import VERBS
+from recurl.interrupts import ONE_PRESS
 from recurl.learn.tabular import RecursiveQLearning
 from recurl.zoo import cloud
 
@@ -84,11 +85,44 @@ def test_the_second_press_ends_it_at_once(tmp_path: Path) -> None:
     try:
         _wait((tmp_path / "runs" / "run.json").exists)  # it compiles now
         terminal.press()
+        time.sleep(2 * ONE_PRESS)
         terminal.press()
         assert terminal.process.wait(30) == INTERRUPTED
     finally:
         terminal.close()
     assert "Traceback" not in terminal.output
+
+
+def test_two_signals_of_one_press_let_it_save() -> None:
+    """``timeout -s INT`` sends two."""
+    script = (
+        "import sys, time; sys.argv = ['recurl']\n"
+        "from recurl import interrupts\n"
+        "interrupts.watch_command()\n"
+        "with interrupts.deferred():\n"
+        "    print('ready', flush=True)\n"
+        "    while not interrupts.requested(): time.sleep(0.01)\n"
+        "    time.sleep(0.5)\n"
+        "    print('saved', flush=True)\n"
+    )
+    process = _started(script)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.read() == "saved\n"
+    process.stdout.close()
+    process.wait(30)
+
+
+def _started(script: str) -> subprocess.Popen[str]:
+    """A process that hears Ctrl-C, whatever this one does."""
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)
+    given = [sys.executable, "-c", script]
+    process = subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    signal.signal(signal.SIGINT, ours)
+    return process
 
 
 def _wait(there: Callable[[], object]) -> None:
@@ -110,9 +144,7 @@ def test_a_press_while_the_interpreter_ends_does_not_count(tmp_path: Path) -> No
         "atexit.register(lambda: (print('ending', flush=True), time.sleep(1)))\n"
         "main()"
     )
-    ours = signal.signal(signal.SIGINT, signal.default_int_handler)
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    signal.signal(signal.SIGINT, ours)
+    process = _started(script)
     assert process.stdout is not None
     while process.stdout.readline() != "ending\n":
         assert process.poll() is None
