@@ -97,6 +97,38 @@ def test_a_return_shows_the_exit_that_the_call_announced() -> None:
     assert events[-1] == "return"
 
 
+def first_return(env: MachineEnv) -> tuple[Any, dict[str, Any]]:
+    """What is seen after the first call returns: load on the left, unload on the right."""
+    env.reset(seed=3)
+    for action in [0] * 4 + [1] * 8:
+        observation, *_, info = env.step(action)
+        if info["event"] == "return":
+            return observation, info
+    raise AssertionError("no call has returned")
+
+
+def test_a_function_may_say_which_exit_is_taken() -> None:
+    exits, asked = [np.array([x], np.float32) for x in (0.0, 4.0, 2.0)], []
+
+    def which(observation: Any) -> int:
+        asked.append(float(observation[0]))
+        return 2
+
+    observation, info = first_return(MachineEnv(Line(), ferry(), labels, exits=exits, which=which))
+    assert (observation[0], info["exit"]) == (2.0, 2)
+    assert asked[0] > 3.5  # by distance it would be the exit at 4
+    observation, info = first_return(MachineEnv(Line(), ferry(), labels, exits=exits))
+    assert (observation[0], info["exit"]) == (4.0, 1)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1, None, 0.5])
+def test_an_exit_that_does_not_exist_is_named(wrong: Any) -> None:
+    exits = [np.array([4.0], np.float32)]
+    env = MachineEnv(Line(), ferry(), labels, exits=exits, which=lambda seen: wrong)
+    with pytest.raises(ProtocolError, match=f"index of an exit, 0 to 0, not {wrong}"):
+        first_return(env)
+
+
 def test_the_end_of_a_run_leaves_the_calls_one_by_one() -> None:
     env = MachineEnv(Cells(), ferry(), labels, exits=[4])
     over = int(env.observation_space.n) - 1  # type: ignore[attr-defined]
@@ -144,6 +176,8 @@ def test_choices_and_epsilon_moves_are_actions_with_masks() -> None:
 def test_what_cannot_be_wrapped_is_refused() -> None:
     with pytest.raises(ModelError, match="give `exits`"):
         MachineEnv(Line(), ferry(), labels)
+    with pytest.raises(ModelError, match="`exits` is empty"):
+        MachineEnv(Line(), ferry(), labels, exits=[])
     choosy = Machine("m", [rule("p", None, "p", choice="x"), rule("p", "A", "p")])
     with pytest.raises(ModelError, match="cannot be added"):
         MachineEnv(gym.make("Pendulum-v1"), choosy, lambda s, a, t: [], exits=[np.zeros(3)])

@@ -15,7 +15,10 @@ def test_formats_are_listed_with_what_they_need(run: Run) -> None:
 
 def test_formats_as_json(run_json: RunJson) -> None:
     listed = run_json("formats")
-    assert [entry["name"] for entry in listed] == [format.name for format in formats()]
+    names = [format.name for format in formats()]
+    assert [entry["name"] for entry in listed] == [*names, "boolean_program", "reward_machine"]
+    assert [entry["suffixes"] for entry in listed[-2:]] == [[".bp"], [".txt"]]
+    assert all(entry.keys() == listed[0].keys() for entry in listed)
     umb = next(entry for entry in listed if entry["name"] == "umb")
     assert umb["suffixes"] == [".umb"]
     assert umb["options"] == ["goal", "rewards", "property"]

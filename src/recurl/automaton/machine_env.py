@@ -19,7 +19,7 @@ from recurl.automaton.machine import Machine
 from recurl.automaton.mdp import Labels
 from recurl.automaton.moves import CALLS, ENDS, LEAVES, Effect, Moves
 from recurl.env.protocol import Counterfactual, finite_reward
-from recurl.errors import ModelError, Problem
+from recurl.errors import ModelError, Problem, ProtocolError
 
 
 class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -209,10 +209,18 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             reported = {"event": "call", "exits": self._announced(effect.left)}
             return self._raw, reported, effect.callee
         if effect.kind == LEAVES:
-            place = int(self._which(self._raw))
+            place = self._exit_here()
             number = place * len(self._after_pop) + self._after_pop.index(effect.state)
             return self._exits[place], {"event": "return", "exit": number}, below
         return self._raw, {"event": None}, effect.left
+
+    def _exit_here(self) -> int:
+        """The exit that stands for the place where the environment is."""
+        place, last = self._which(self._raw), len(self._exits) - 1
+        if not isinstance(place, int | np.integer) or not 0 <= place <= last:
+            found = f"not {place!r} (for the observation {self._raw!r})"
+            raise ProtocolError(f"`which` must give the index of an exit, 0 to {last}, {found}")
+        return int(place)
 
     def _apply(
         self, effect: Effect, reward: float, ended: bool, *, truncated: bool, info: dict[str, Any]
@@ -274,6 +282,8 @@ def _exits(space: spaces.Space[Any], exits: Sequence[Any] | None) -> list[Any]:
     if exits is None:
         assert isinstance(space, spaces.Discrete)
         return [int(space.start) + i for i in range(int(space.n))]
+    if len(exits) == 0:
+        raise ModelError([Problem("MachineEnv", "`exits` is empty", "name at least one place")])
     return list(exits)
 
 

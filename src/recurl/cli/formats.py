@@ -14,32 +14,19 @@ EXAMPLES = """\
   recurl formats --json
 """
 
-_OTHERS = (
-    (".bp", "boolean programs", "yes", "-"),
-    (".txt", "reward machines in the published text format", "yes", "-"),
-)
-"""Rows of formats that are read as something else first: a program, a machine."""
-
 
 def formats(json: AsJson = False) -> None:
     """List the formats of model files."""
     from recurl.model.formats import formats as all_formats
 
+    entries = [*map(_entry, all_formats()), *_OTHERS]
     if json:
-        print_json([_data(format) for format in all_formats()])
-        return
-    rows = [
-        (" ".join(f.suffixes), f.title, _needs(f) if f.read else "-", "yes" if f.write else "-")
-        for f in all_formats()
-    ]
-    show(table("suffix", "format", "read", "write", rows=[*rows, *_OTHERS]))
+        print_json(entries)
+    else:
+        show(table("suffix", "format", "read", "write", rows=map(_row, entries)))
 
 
-def _needs(format: Format) -> str:
-    return f"recurl[{format.extra}]" if format.extra else "yes"
-
-
-def _data(format: Format) -> dict[str, Any]:
+def _entry(format: Format) -> dict[str, Any]:
     return {
         "name": format.name,
         "title": format.title,
@@ -50,3 +37,29 @@ def _data(format: Format) -> dict[str, Any]:
         "options": list(format.takes),
         "recursive": format.recursive,
     }
+
+
+def _read_only(name: str, title: str, suffix: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "title": title,
+        "suffixes": [suffix],
+        "read": True,
+        "write": False,
+        "extra": None,
+        "options": [],
+        "recursive": True,
+    }
+
+
+_OTHERS = (
+    _read_only("boolean_program", "boolean programs", ".bp"),
+    _read_only("reward_machine", "reward machines in the published text format", ".txt"),
+)
+"""Formats that are read as something else first: a program, a machine."""
+
+
+def _row(entry: dict[str, Any]) -> tuple[str, str, str, str]:
+    needs = f"recurl[{entry['extra']}]" if entry["extra"] else "yes"
+    suffixes, read = " ".join(entry["suffixes"]), needs if entry["read"] else "-"
+    return suffixes, entry["title"], read, "yes" if entry["write"] else "-"

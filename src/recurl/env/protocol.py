@@ -273,7 +273,7 @@ def known_event(info: dict[str, Any], terminated: bool = False) -> str | None:
     return event
 
 
-def told_event(info: dict[str, Any], terminated: bool = False) -> str | None:
+def required_event(info: dict[str, Any], terminated: bool = False) -> str | None:
     """The event of a step in an environment whose ``reset`` reported one.
 
     Raises:

@@ -21,9 +21,9 @@ from recurl.env.protocol import (
     known_event,
     most_counterfactuals,
     not_announced,
+    required_event,
     reset_result,
     step_result,
-    told_event,
 )
 from recurl.errors import LimitError, ProtocolError
 from recurl.learn import loop_kernel as loop
@@ -91,7 +91,7 @@ class EnvEngine(StoreEngine):
         # Of each call that has not returned: its box, and the observations after its exits.
         self._calls: list[tuple[int, Sequence[Any]]] = []
         self._length, self._return = 0, 0.0
-        self._silent = self._tells_events = False
+        self._silent = self._reports_events = False
         # How wrappers show counterfactual steps, and the context of the latest call.
         self._shown = exits_view(env) if most_counterfactuals(env) else None
         self._nested: int | None = None
@@ -156,8 +156,8 @@ class EnvEngine(StoreEngine):
                 event = known_event(info)
             cut = loop.CUT if truncated or self._length == limit else 0
             if event is None:
-                if self._tells_events and "event" not in info:
-                    told_event(info)
+                if self._reports_events and "event" not in info:
+                    required_event(info)
                 self._act(vertex, STEP + cut, 0, reward)
             elif event == "call":
                 calls.append(called := self._box(info))
@@ -225,9 +225,9 @@ class EnvEngine(StoreEngine):
         observation, info = reset_result(self.env.reset(seed=self.settings.seed if first else None))
         self._length, self._return = 0, 0.0
         self._calls.clear()
-        self._tells_events = not self.flat and "event" in info
+        self._reports_events = not self.flat and "event" in info
         if first:
-            self._silent = not (self.flat or self._tells_events)
+            self._silent = not (self.flat or self._reports_events)
         self._act(self.numbering.visit(observation, info.get("action_mask")), loop.BEGIN, 0, 0.0)
 
     def _act(self, vertex: int, move: int, which: int, reward: float) -> None:

@@ -33,7 +33,7 @@ from recurl.env.protocol import (
     most_counterfactuals,
     not_announced,
     not_in_space,
-    told_event,
+    required_event,
 )
 from recurl.errors import ProtocolError
 from recurl.interrupts import requested
@@ -266,7 +266,7 @@ class DeepEnvEngine(DeepEngine):
         # What the device knows too, kept here because asking it takes time.
         self._count, self._loss, self._end = 0, 0.0, math.inf
         self._seen: Seen | None = None
-        self._silent, self._tells_events = not flat, False
+        self._silent, self._reports_events = not flat, False
         self.copying = 0.0
 
     @property
@@ -411,7 +411,7 @@ class DeepEnvEngine(DeepEngine):
     def _note_move(self, lane: int, moment: Moment) -> None:
         s, stack = self._seen, self._stacks[lane]
         assert s is not None
-        read_event = told_event if self._tells_events else known_event
+        read_event = required_event if self._reports_events else known_event
         event = None if self.flat else read_event(moment.info, moment.terminated)
         self._silent = self._silent and event is None
         s.move[lane], s.exit[lane] = EXITS if moment.terminated else STEP, -1
@@ -511,8 +511,8 @@ class DeepEnvEngine(DeepEngine):
         """Begin an episode in a lane."""
         assert self._seen is not None
         observation, info = look
-        self._tells_events = "event" in info
-        self._silent = self._silent and not self._tells_events
+        self._reports_events = "event" in info
+        self._silent = self._silent and not self._reports_events
         self._seen.next[lane] = row = self._row(observation)
         self._seen.next_mask[lane] = self._mask(row, info)
 

@@ -21,9 +21,9 @@ from recurl.env.protocol import (
     finite_reward,
     known_event,
     not_announced,
+    required_event,
     reset_result,
     step_result,
-    told_event,
 )
 from recurl.errors import ProtocolError
 from recurl.interrupts import whole
@@ -188,7 +188,7 @@ class ModelBasedEngine:
         return self.steps > 0 or self.episodes > 0
 
     def _begin(self, observation: Any, info: dict[str, Any]) -> None:
-        self._read_event = told_event if "event" in info else known_event
+        self._read_event = required_event if "event" in info else known_event
         if not self._has_begun:
             self._silent = "event" not in info
         state = self.counts.visit(observation, info.get("action_mask"))

@@ -149,7 +149,7 @@ class EnvironmentAccess(ABC):
         """Begin a run; the first of a round seeds the environment."""
         seed, self._seed = self._seed, None
         found = reset_result(self.env.reset(seed=seed, **options))
-        self.experience.tells_events = "event" in found[1]
+        self.experience.reports_events = "event" in found[1]
         return found
 
     def begin(self) -> int:

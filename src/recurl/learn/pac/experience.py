@@ -29,8 +29,8 @@ from recurl.env.protocol import (
     known_event,
     not_announced,
     not_in_space,
+    required_event,
     step_result,
-    told_event,
 )
 from recurl.errors import ProtocolError
 from recurl.learn.pac.confidence import level_size
@@ -117,11 +117,11 @@ class Experience:
             does not matter which exit ends the run, are kept apart from those within calls.
 
     Attributes:
-        tells_events: Whether the run has reported an event, or None, when it began: then it must
+        reports_events: Whether the run has reported an event, or None, when it began: then it must
             with every step.
     """
 
-    tells_events = False
+    reports_events = False
 
     def __init__(
         self, env: gym.Env[Any, Any], size: Size = by_level, *, several: bool = False
@@ -239,7 +239,7 @@ class Experience:
         """
         observation, gain, ended, _, info = step_result(result)
         reward, mask = finite_reward(gain), info.get("action_mask")
-        event = (told_event if self.tells_events else known_event)(info, ended)
+        event = (required_event if self.reports_events else known_event)(info, ended)
         if ended:
             self._end(pair, reward)
             return None
