@@ -71,7 +71,8 @@ def test_episodes_side_by_side_are_those_played_one_by_one(monkeypatch: pytest.M
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_whole_sequences_are_those_of_single_steps() -> None:
+@pytest.mark.parametrize("length", [1, 7])
+def test_whole_sequences_are_those_of_single_steps(length: int) -> None:
     if not installed("sb3-recurrent-ppo"):
         pytest.skip("needs sb3_contrib: make install-bench")
     import torch
@@ -79,9 +80,9 @@ def test_whole_sequences_are_those_of_single_steps() -> None:
 
     torch.manual_seed(0)
     lstm = torch.nn.LSTM(3, 4)
-    features = torch.randn(5 * 7, 3)
+    features = torch.randn(5 * length, 3)
     states = (torch.randn(1, 5, 4), torch.randn(1, 5, 4))
-    starts = torch.zeros(5, 7)
+    starts = torch.zeros(5, length)
     starts[[1, 3], 0] = 1.0  # two sequences begin an episode, three go on with one
     given = (features, states, starts.flatten(), lstm)
     outputs, after = whole_sequences(*given)

@@ -54,10 +54,11 @@ def peer_class(name: str) -> Any:
 def whole_sequences(
     features: torch.Tensor, states: LstmStates, starts: torch.Tensor, lstm: torch.nn.LSTM
 ) -> tuple[torch.Tensor, LstmStates]:
-    """What an LSTM makes of padded sequences, each in one call.
+    """What an LSTM of one layer makes of padded sequences, each in one call.
 
     sb3-contrib splits its buffers where episodes begin, so that a state is reset at the first step
-    of a sequence or not at all. Its own function makes a call per step whenever one is reset.
+    of a sequence or not at all. Its own function makes a call per step whenever one is reset. For
+    single steps, as in rollouts, the cell alone takes a third of the time or less.
 
     Args:
         features: Inputs, sequence after sequence, all of the same length.
@@ -69,8 +70,12 @@ def whole_sequences(
 
     count = states[0].shape[1]
     kept = (1.0 - starts.reshape(count, -1)[:, 0]).view(1, count, 1)
+    hidden, cell = kept * states[0], kept * states[1]
+    if len(features) == count:
+        hidden, cell = torch.lstm_cell(features, (hidden[0], cell[0]), *lstm.all_weights[0])
+        return hidden, (hidden[None], cell[None])
     inputs = features.reshape(count, -1, lstm.input_size).swapaxes(0, 1)
-    outputs, after = lstm(inputs, (kept * states[0], kept * states[1]))
+    outputs, after = lstm(inputs, (hidden, cell))
     return torch.flatten(outputs.transpose(0, 1), end_dim=1), after
 
 
