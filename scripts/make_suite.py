@@ -1,11 +1,12 @@
 """Solves and verifies every setting of the suite, and writes what is known of it.
 
-    python scripts/make_suite.py [--only NAME ...] [--certificates FOLDER]
+    python scripts/make_suite.py [--only NAME ...] [--optima] [--certificates FOLDER]
 
 For every setting: the model is solved, its certificate is verified in exact arithmetic, the uniform
 policy is evaluated with proved bounds, and the best stackless value is found. Of models with one
 exit that is the optimum. Of others all stackless policies are tried where they are few; where they
-are many, a local search by exact evaluation gives a value that is attained.
+are many, a local search by exact evaluation gives a value that is attained. With ``--optima`` only
+the optima are found and verified again, in a minute; what is known of other policies stays.
 """
 
 from __future__ import annotations
@@ -45,8 +46,14 @@ SINGLE = 12
 """Single changes that are tried before a search gives up."""
 
 
-def known(setting: Setting, certificates: Path | None = None) -> Known:
-    """The facts about a setting, computed."""
+def known(setting: Setting, certificates: Path | None = None, before: Known | None = None) -> Known:
+    """The facts about a setting, computed.
+
+    Args:
+        setting: The setting.
+        certificates: Folder to keep the certificate in.
+        before: Facts whose values of stackless and uniform policies are kept.
+    """
     model = setting.model()
     solution = solve(model)
     verdict = verify(model, solution.certificate)
@@ -56,14 +63,20 @@ def known(setting: Setting, certificates: Path | None = None) -> Known:
     content = msgspec.json.encode(solution.certificate)
     if certificates is not None:
         write_atomic(certificates / f"{setting.name}.cert", content)
+    optimum, digest = (verdict.lower, verdict.upper), hashlib.sha256(content).hexdigest()
+    if before is not None and before.fingerprint == model.fingerprint:
+        stackless = optimum if model.kind.one_exit else before.stackless
+        return msgspec.structs.replace(
+            before, optimum=optimum, certificate=digest, stackless=stackless
+        )
     uniform = evaluate(Policy.uniform(model))
     stackless, exact = best_stackless(model, solution)
     assert solution.policy is not None
     return Known(
         fingerprint=model.fingerprint,
         vertices=model.tables.n_vertices,
-        optimum=(verdict.lower, verdict.upper),
-        certificate=hashlib.sha256(content).hexdigest(),
+        optimum=optimum,
+        certificate=digest,
         stackless=stackless,
         stackless_is="exact" if exact else "attained",
         uniform=(uniform.lower, uniform.upper),
@@ -227,6 +240,7 @@ def _weights(policy: Policy, worth: Floats) -> Floats:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--only", nargs="*", default=[], help="names of settings; all if not given")
+    parser.add_argument("--optima", action="store_true", help="keep the values of other policies")
     parser.add_argument("--certificates", type=Path, help="folder to keep the certificates in")
     given = parser.parse_args()
     old = msgspec.json.decode(PATH.read_bytes(), type=KnownFile).settings if PATH.exists() else {}
@@ -238,7 +252,9 @@ def main() -> int:
             continue
         begun, mark = time.perf_counter(), setting.model().fingerprint
         same = [one for name, one in found.items() if one.fingerprint == mark]
-        one = same[0] if same and setting.name not in found else known(setting, given.certificates)
+        before = old.get(setting.name) if given.optima else None
+        shared = same[0] if same and setting.name not in found else None
+        one = shared or known(setting, given.certificates, before)
         found[setting.name] = one
         took = time.perf_counter() - begun
         print(
