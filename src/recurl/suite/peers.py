@@ -54,7 +54,7 @@ def peer_class(name: str) -> Any:
 def whole_sequences(
     features: torch.Tensor, states: LstmStates, starts: torch.Tensor, lstm: torch.nn.LSTM
 ) -> tuple[torch.Tensor, LstmStates]:
-    """What an LSTM of one layer makes of padded sequences, each in one call.
+    """Outputs and final states of an LSTM of one layer for padded sequences, each in one call.
 
     sb3-contrib splits its buffers where episodes begin, so that a state is reset at the first step
     of a sequence or not at all. Its own function makes a call per step whenever one is reset. For
