@@ -26,13 +26,13 @@ import numpy.typing as npt
 from recurl.experiment.record import versions
 from recurl.model.files import write_atomic
 from recurl.model.rmdp import RMDP
-from recurl.model.tables import CALLS, EXITS, Floats, Ints
+from recurl.model.tables import CALLS, Floats, Ints
 from recurl.policy import Policy
 from recurl.solving.api import solve
 from recurl.solving.evaluate import Evaluation, evaluate
-from recurl.solving.expectations import expectations
-from recurl.solving.rows import rows_of_model, rows_of_policy
+from recurl.solving.rows import rows_of_policy
 from recurl.solving.solution import Solution
+from recurl.suite.regret import action_gains, policy_worth, usual_actions
 from recurl.suite.tasks import Known, KnownFile, Setting, settings
 from recurl.verification import verify
 
@@ -127,24 +127,11 @@ def _searched(model: RMDP, solution: Solution) -> Iterator[Policy]:
 
 def _starts(model: RMDP, solution: Solution) -> Iterator[Ints]:
     assert solution.policy is not None
-    yield _commonest(solution.policy)
+    yield usual_actions(solution.policy)
     yield _greedy(model, Policy.uniform(model))
     random, counts = np.random.default_rng(0), np.diff(model.tables.action_start)
     for _ in range(RANDOM_STARTS):
         yield (random.random(len(counts)) * np.maximum(counts, 1)).astype(np.int32)
-
-
-def _commonest(policy: Policy) -> Ints:
-    """At every vertex the action that a policy takes there most often."""
-    votes: dict[tuple[int, int], float] = {}
-    visits = policy.visits.means
-    for place, slot in enumerate(policy.reached.slot):
-        key = int(policy.slot_vertex[slot]), int(policy.actions[slot])
-        votes[key] = votes.get(key, 0.0) + float(visits[place])
-    chosen = np.zeros(policy.model.tables.n_vertices, np.int32)
-    for (vertex, action), _ in sorted(votes.items(), key=lambda item: item[1]):
-        chosen[vertex] = max(action, 0)
-    return chosen
 
 
 def _greedy(model: RMDP, policy: Policy) -> Ints:
@@ -191,26 +178,10 @@ def gains(policy: Policy) -> Floats:
     W(q) (R(q, a) - R(q)) + (P(q, a) - P(q)) M(q), for the expected rewards R to an exit and the
     probabilities P of exits. Contexts need not be known one by one, as all is linear in them.
     """
-    model = policy.model
-    found = expectations(rows_of_policy(policy), everywhere=True)
-    worth = np.column_stack([found.reward, found.leaving.value])
-    rows = rows_of_model(model.tables)
-    after = np.zeros((len(rows.prob), worth.shape[1]))
-    for i, (move, landing) in enumerate(zip(rows.move, rows.landing, strict=True)):
-        if move == EXITS:
-            after[i, 1 + landing] = 1
-        elif move == CALLS:
-            back = worth[rows.push[i] : rows.push[i] + rows.n_returns[i]]
-            chance = worth[landing, 1 : 1 + len(back)]
-            after[i] = chance @ back
-            after[i, 0] += worth[landing, 0]
-        else:
-            after[i] = worth[landing]
-    after[:, 0] += rows.reward
-    by_action = np.add.reduceat(rows.prob[:, None] * after, rows.transition_start[:-1])
+    model, worth = policy.model, policy_worth(policy)
     vertex = model.tables.action_vertex
     weights = _weights(policy, worth)[vertex]
-    slopes: Floats = ((by_action - worth[vertex]) * weights).sum(axis=1)
+    slopes: Floats = (action_gains(model, worth) * weights).sum(axis=1)
     return slopes
 
 

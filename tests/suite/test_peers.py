@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recurl.errors import MissingExtraError
-from recurl.suite.agents import episode_seeds, find_agent, mean_of, played_episode
+from recurl.suite.agents import find_agent, played_episode
 from recurl.suite.peers import PEERS, PeerTrainee, whole_sequences
 from recurl.suite.tasks import find_setting
 
@@ -59,15 +59,15 @@ def test_a_peer_sees_images() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_episodes_side_by_side_are_those_played_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_episodes_side_by_side_are_those_played_one_by_one() -> None:
     if not installed("sb3-recurrent-ppo"):
         pytest.skip("needs sb3_contrib: make install-bench")
-    monkeypatch.setattr("recurl.suite.agents.TEST_EPISODES", 8)
     setting = find_setting("epidemic-small")
     one = PeerTrainee("sb3-recurrent-ppo", setting, setting.model(), seed=3)
-    env, seeds = setting.env(one.model), episode_seeds(one.seed, one.steps)
-    alone = [played_episode(env, one._begin(), seed)[0] for seed in seeds]
-    assert one.worth() == mean_of(alone)
+    env, seeds = setting.env(one.model), list(range(8))
+    alone = [played_episode(env, one._begin(), seed) for seed in seeds]
+    assert one.test_episodes(seeds) == alone
+    assert all(episode.ended for episode in alone)
 
 
 @pytest.mark.filterwarnings("ignore")

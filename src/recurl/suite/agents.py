@@ -7,7 +7,8 @@ import importlib
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from recurl.experiment.run import exact_value
 from recurl.experiment.settings import Method, SettingValues
 from recurl.policy import Policy
 from recurl.registration import register_environments
+from recurl.suite.regret import Reference
 from recurl.suite.views import EPISODE_LIMIT
 
 if TYPE_CHECKING:
@@ -184,14 +186,9 @@ class Trainee(ABC):
     def train(self, points: Sequence[int], look: Look, stopping: Stopping) -> None:
         """Train up to each of the points and look there; return early when asked to stop."""
 
+    @abstractmethod
     def worth(self) -> Exact:
-        """The exact value of a policy that is known as a whole; the mean of tests of any other."""
-        found = self.policy()
-        return self.tested() if found is None else exact_value(found)
-
-    def tested(self) -> Exact:
-        """The mean return of test episodes; only asked for without a policy."""
-        raise NotImplementedError
+        """The value of the policy as it stands."""
 
     def policy(self) -> Policy | None:
         """The policy as it stands, or None if it is not known as a whole."""
@@ -238,6 +235,10 @@ class LearnerTrainee(Trainee):
                 return
             look(point)
 
+    def worth(self) -> Exact:
+        """The exact value of the greedy policy."""
+        return exact_value(self.policy())
+
     def policy(self) -> Policy:
         """The greedy policy."""
         found: Policy = self.learner.policy()
@@ -249,12 +250,43 @@ class LearnerTrainee(Trainee):
         return content
 
 
-class AgentTrainee(Trainee):
+class SampledTrainee(Trainee):
+    """An agent whose policy need not be known as a whole: then test episodes say what it is worth.
+
+    Args:
+        setting: What it trains on.
+        model: Model of the setting.
+        seed: Its seed.
+    """
+
+    def __init__(self, setting: Setting, model: RMDP, seed: int) -> None:
+        self.setting, self.model, self.seed = setting, model, seed
+        self.env = setting.env(model)
+
+    @cached_property
+    def reference(self) -> Reference:
+        """The policy that test episodes are compared with."""
+        return Reference.usual(self.model)
+
+    def worth(self) -> Exact:
+        """The exact value of a policy that is known as a whole; the mean of tests of any other."""
+        found = self.policy()
+        if found is not None:
+            return exact_value(found)
+        seeds = np.random.default_rng([self.seed, self.steps]).integers(2**31, size=TEST_EPISODES)
+        return mean_worth(self.test_episodes(seeds.tolist()), self.reference)
+
+    @abstractmethod
+    def test_episodes(self, seeds: Sequence[int]) -> list[PlayedEpisode]:
+        """Test episodes with these seeds."""
+
+
+class AgentTrainee(SampledTrainee):
     """An agent of two methods, through the environment."""
 
     def __init__(self, agent: Agent, setting: Setting, model: RMDP, seed: int) -> None:
-        self.agent, self.setting, self.model, self.seed = agent, setting, model, seed
-        self.env = setting.env(model)
+        super().__init__(setting, model, seed)
+        self.agent = agent
         self._now = self._reset(self.env, seed)
 
     @staticmethod
@@ -299,49 +331,48 @@ class AgentTrainee(Trainee):
 
         return stackless_policy(self.env, self.model, choose)
 
-    def tested(self) -> Exact:
-        """The mean return of test episodes, whose seeds differ from test to test."""
+    def test_episodes(self, seeds: Sequence[int]) -> list[PlayedEpisode]:
+        """Episodes that a copy of the agent plays."""
         env, act = self.setting.env(self.model), copy.deepcopy(self.agent).act
-        seeds = episode_seeds(self.seed, self.steps)
-        return mean_of([played_episode(env, act, seed)[0] for seed in seeds])
+        return [played_episode(env, act, seed) for seed in seeds]
 
     def episode(self) -> list[int]:
         """The transitions of a test episode, if it has no policy."""
         if self.policy() is not None:
             return []
         agent = copy.deepcopy(self.agent)
-        return played_episode(self.setting.env(self.model), agent.act, self.seed)[1]
+        return played_episode(self.setting.env(self.model), agent.act, self.seed).transitions
 
 
 Act = Callable[..., int]
 
 
-def episode_seeds(seed: int, steps: int) -> list[int]:
-    """Seeds of the test episodes of a run after a number of steps."""
-    found = np.random.default_rng([seed, steps]).integers(2**31, size=TEST_EPISODES)
-    return [int(one) for one in found]
+class PlayedEpisode(NamedTuple):
+    """The transitions of a test episode, and whether it ended by itself or was cut."""
+
+    transitions: list[int]
+    ended: bool
 
 
-def mean_of(returns: Sequence[float]) -> Exact:
-    """The mean of the returns of test episodes, with its 95 % interval."""
+def mean_worth(episodes: Sequence[PlayedEpisode], reference: Reference) -> Exact:
+    """The mean worth of test episodes, with its 95 % interval."""
     from recurl.experiment.statistics import margin
 
-    mean, half = float(np.mean(returns)), margin(returns) or 0.0
-    return Exact(mean, mean - half, mean + half, note=f"sampled: {len(returns)} episodes")
+    totals = [reference.total(one.transitions, ended=one.ended) for one in episodes]
+    mean, half = float(np.mean(totals)), margin(totals) or 0.0
+    return Exact(mean, mean - half, mean + half, note=f"sampled: {len(totals)} episodes")
 
 
-def played_episode(env: Any, act: Act, seed: int) -> tuple[float, list[int]]:
-    """The return of a test episode, and its transitions."""
+def played_episode(env: Any, act: Act, seed: int) -> PlayedEpisode:
+    """A test episode."""
     observation, info = env.reset(seed=seed)
     transitions: list[int] = []
-    total, over = 0.0, False
-    while not over:
+    terminated = truncated = False
+    while not (terminated or truncated):
         action = act(observation, {**info, "step": len(transitions)}, explore=False)
-        observation, reward, terminated, truncated, info = env.step(action)
-        total += float(reward)
+        observation, _, terminated, truncated, info = env.step(action)
         transitions.append(env.unwrapped.last_step.transition)
-        over = terminated or truncated
-    return total, transitions
+    return PlayedEpisode(transitions, terminated)
 
 
 def stackless_policy(

@@ -10,14 +10,12 @@ import numpy as np
 
 from recurl.env.flat import FlatView
 from recurl.errors import MissingExtraError
-from recurl.experiment.record import Exact
 from recurl.policy import Policy
 from recurl.suite.agents import (
     Look,
+    PlayedEpisode,
+    SampledTrainee,
     Stopping,
-    Trainee,
-    episode_seeds,
-    mean_of,
     played_episode,
     stackless_policy,
 )
@@ -79,7 +77,7 @@ def whole_sequences(
     return torch.flatten(outputs.transpose(0, 1), end_dim=1), after
 
 
-class PeerTrainee(Trainee):
+class PeerTrainee(SampledTrainee):
     """A peer with its default settings, but without a discount: totals are not discounted.
 
     It sees the flat environment, in which calls and returns are ordinary steps. DQN and PPO have no
@@ -93,8 +91,7 @@ class PeerTrainee(Trainee):
     """
 
     def __init__(self, name: str, setting: Setting, model: RMDP, seed: int) -> None:
-        self.setting, self.model, self.seed = setting, model, seed
-        self.env = setting.env(model)
+        super().__init__(setting, model, seed)
         self.recurrent = "recurrent" in name
         kind = peer_class(name)
         import torch
@@ -142,16 +139,13 @@ class PeerTrainee(Trainee):
 
         return stackless_policy(self.env, self.model, choose)
 
-    def tested(self) -> Exact:
-        """The mean return of test episodes."""
-        return mean_of(self._returns(episode_seeds(self.seed, self.steps)))
-
-    def _returns(self, seeds: Sequence[int]) -> list[float]:
-        """Returns of test episodes, played side by side: the network is asked for all at once."""
+    def test_episodes(self, seeds: Sequence[int]) -> list[PlayedEpisode]:
+        """Test episodes, played side by side: the network is asked for all at once."""
         envs = [FlatView(self.setting.env(self.model)) for _ in seeds]
         resets = zip(envs, seeds, strict=True)
         observations: list[Any] = [env.reset(seed=seed)[0] for env, seed in resets]
-        returns, on = np.zeros(len(seeds)), np.arange(len(seeds))
+        transitions: list[list[int]] = [[] for _ in seeds]
+        ended, on = np.zeros(len(seeds), bool), np.arange(len(seeds))
         state: Any = None
         first = True
         while len(on):
@@ -159,20 +153,23 @@ class PeerTrainee(Trainee):
                 np.array(observations), state, np.full(len(on), first), deterministic=True
             )
             results = [envs[i].step(action) for i, action in zip(on, actions, strict=True)]
-            returns[on] += [float(result[1]) for result in results]
+            for i in on:
+                inner: Any = envs[i].unwrapped
+                transitions[i].append(inner.last_step.transition)
+            ended[on] = [result[2] for result in results]
             goes_on = np.array([not (result[2] or result[3]) for result in results])
             observations = [
                 result[0] for result, more in zip(results, goes_on, strict=True) if more
             ]
             # States are layers x episodes x units.
             state, on, first = tuple(part[:, goes_on] for part in state), on[goes_on], False
-        return returns.tolist()
+        return [PlayedEpisode(*one) for one in zip(transitions, ended.tolist(), strict=True)]
 
     def episode(self) -> list[int]:
         """The transitions of a test episode, if it has a memory."""
         if not self.recurrent:
             return []
-        return played_episode(self.setting.env(self.model), self._begin(), self.seed)[1]
+        return played_episode(self.setting.env(self.model), self._begin(), self.seed).transitions
 
     def _begin(self) -> Callable[..., int]:
         state: Any = None
