@@ -32,7 +32,7 @@ from recurl.solving.api import solve
 from recurl.solving.evaluate import Evaluation, evaluate
 from recurl.solving.rows import rows_of_policy
 from recurl.solving.solution import Solution
-from recurl.suite.regret import action_gains, policy_worth, usual_actions
+from recurl.suite.gains import action_gains, policy_worth, usual_actions
 from recurl.suite.tasks import Known, KnownFile, Setting, settings
 from recurl.verification import verify
 

@@ -8,7 +8,7 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,13 +20,14 @@ from recurl.experiment.run import exact_value
 from recurl.experiment.settings import Method, SettingValues
 from recurl.policy import Policy
 from recurl.registration import register_environments
-from recurl.suite.regret import Reference
+from recurl.suite.gains import PlayedEpisode, Reference
 from recurl.suite.views import EPISODE_LIMIT
 
 if TYPE_CHECKING:
     from recurl.env.model_env import ModelEnv
     from recurl.experiment.settings import Run
     from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats
     from recurl.suite.tasks import Setting
 
 TEST_EPISODES = 100
@@ -274,7 +275,7 @@ class SampledTrainee(Trainee):
         if found is not None:
             return exact_value(found)
         seeds = np.random.default_rng([self.seed, self.steps]).integers(2**31, size=TEST_EPISODES)
-        return mean_worth(self.test_episodes(seeds.tolist()), self.reference)
+        return mean_worth(self.reference.worths(self.test_episodes(seeds.tolist())))
 
     @abstractmethod
     def test_episodes(self, seeds: Sequence[int]) -> list[PlayedEpisode]:
@@ -347,20 +348,12 @@ class AgentTrainee(SampledTrainee):
 Act = Callable[..., int]
 
 
-class PlayedEpisode(NamedTuple):
-    """The transitions of a test episode, and whether it ended by itself or was cut."""
-
-    transitions: list[int]
-    ended: bool
-
-
-def mean_worth(episodes: Sequence[PlayedEpisode], reference: Reference) -> Exact:
-    """The mean worth of test episodes, with its 95 % interval."""
+def mean_worth(worths: Floats) -> Exact:
+    """The mean of the worths of test episodes, with its 95 % interval."""
     from recurl.experiment.statistics import margin
 
-    totals = [reference.total(one.transitions, ended=one.ended) for one in episodes]
-    mean, half = float(np.mean(totals)), margin(totals) or 0.0
-    return Exact(mean, mean - half, mean + half, note=f"sampled: {len(totals)} episodes")
+    mean, half = float(worths.mean()), margin(worths) or 0.0
+    return Exact(mean, mean - half, mean + half, note=f"sampled: {len(worths)} episodes")
 
 
 def played_episode(env: Any, act: Act, seed: int) -> PlayedEpisode:

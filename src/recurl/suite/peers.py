@@ -13,12 +13,12 @@ from recurl.errors import MissingExtraError
 from recurl.policy import Policy
 from recurl.suite.agents import (
     Look,
-    PlayedEpisode,
     SampledTrainee,
     Stopping,
     played_episode,
     stackless_policy,
 )
+from recurl.suite.gains import PlayedEpisode
 
 if TYPE_CHECKING:
     import torch

@@ -1,4 +1,4 @@
-"""The worth of an episode with little chance in it: what its choices gain over a known policy.
+"""The worth of an episode with little noise: what its choices gain over a known policy.
 
 A stackless policy, the reference, is worth ``W(v, q) = R(q) + P(q) . v`` at a vertex q whose exits
 are worth v: R is its expected reward until the component is left, P the probabilities of the exits.
@@ -10,11 +10,15 @@ over it, which is 0 for the reference's own action. The rewards of a run add up 
 plus the gains of its choices plus noise of mean 0 (telescope W along the run). So the first two
 have the same mean as the rewards, whatever policy is played, and differ between runs only as far as
 choices differ from the reference. A run that is cut loses W where it stands.
+
+Where choices differ much, gains may vary more than rewards. So tests subtract from the rewards the
+share of the noise that makes them differ least: the noise is a control variate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -76,6 +80,13 @@ def usual_actions(policy: Policy) -> Ints:
     return chosen
 
 
+class PlayedEpisode(NamedTuple):
+    """The transitions of a test episode, and whether it ended by itself or was cut."""
+
+    transitions: list[int]
+    ended: bool
+
+
 class Reference:
     """A stackless policy that episodes are compared with.
 
@@ -108,18 +119,24 @@ class Reference:
         assert found is not None
         return cls(Policy.stackless(model, usual_actions(found)))
 
-    def total(self, transitions: Sequence[int], *, ended: bool) -> float:
-        """The worth of an episode that begins at the start.
+    def worths(self, episodes: Sequence[PlayedEpisode]) -> Floats:
+        """A number for each episode of a policy; their mean estimates what the policy is worth."""
+        rewards = self._tables.reward
+        returns = np.array([rewards[one.transitions].sum() for one in episodes])
+        noise = returns - [self.total(one) for one in episodes]
+        apart = noise - noise.mean()
+        spread = float(apart @ apart)
+        share = float(returns @ apart) / spread if spread > 0 else 1.0
+        found: Floats = returns - share * noise
+        return found
 
-        Args:
-            transitions: Its transitions.
-            ended: False if it was cut.
-        """
+    def total(self, episode: PlayedEpisode) -> float:
+        """W at the start plus the gains of an episode that begins there."""
         t, worth, gains = self._tables, self._worth, self._gains
         exits = np.zeros(worth.shape[1] - 1)
         stack: list[Floats] = []
         total, rest = self.value, 0.0
-        for i in transitions:
+        for i in episode.transitions:
             gain = gains[self._action[i]]
             total += float(gain[0] + gain[1:] @ exits)
             landing = int(t.landing[i])
@@ -131,7 +148,7 @@ class Reference:
                 stack.append(exits)
                 exits = self._returns(int(t.move_box[i]), exits)
             rest = float(worth[landing, 0] + worth[landing, 1:] @ exits)
-        return total if ended else total - rest
+        return total if episode.ended else total - rest
 
     def _returns(self, box: int, exits: Floats) -> Floats:
         """Values of the exits of a call: those of the reference at its return ports."""

@@ -15,7 +15,7 @@ from recurl.model.rmdp import RMDP
 from recurl.model.tables import CALLS, EXITS
 from recurl.policy import Policy
 from recurl.suite.agents import SampledTrainee, played_episode
-from recurl.suite.regret import Reference, usual_actions
+from recurl.suite.gains import PlayedEpisode, Reference, usual_actions
 from recurl.suite.tasks import find_setting
 
 Way = tuple[float, list[int], float, bool]
@@ -55,7 +55,7 @@ def runs(model: RMDP, limit: int) -> Iterator[Way]:
 
 def check_means(model: RMDP, reference: Reference, limit: int) -> None:
     found = [
-        (p, reference.total(path, ended=ended), earned)
+        (p, reference.total(PlayedEpisode(path, ended)), earned)
         for p, path, earned, ended in runs(model, limit)
     ]
     chances, totals, rewards = np.array(found).T
@@ -87,8 +87,7 @@ def test_choices_of_the_reference_gain_nothing() -> None:
     for seed in range(20):
         episode = played_episode(env, act, seed)
         assert episode.ended
-        worth = reference.total(episode.transitions, ended=True)
-        assert worth == pytest.approx(reference.value)
+        assert reference.total(episode) == pytest.approx(reference.value)
     assert reference.value == pytest.approx(recurl.evaluate(policy).value)
 
 
@@ -112,3 +111,25 @@ def test_an_optimal_agent_with_a_memory_has_its_exact_worth(name: str) -> None:
     worth = Optimal(setting, model, 0).worth()
     assert worth.note == "sampled: 5 episodes"
     assert setting.known.score(worth.value) == pytest.approx(1, abs=1e-5)
+
+
+def episodes_at_random(model: RMDP, count: int) -> list[PlayedEpisode]:
+    """Episodes of the uniform policy."""
+    env, random = recurl.ModelEnv(model), np.random.default_rng(0)
+
+    def act(seen: int, info: dict[str, np.ndarray], explore: bool) -> int:
+        return int(random.choice(np.flatnonzero(info["action_mask"])))
+
+    return [played_episode(env, act, seed) for seed in range(count)]
+
+
+@pytest.mark.parametrize("name", ["words-small", "office-small", "maze-2-small"])
+def test_worths_of_a_poor_policy_have_its_mean_and_differ_no_more_than_returns(name: str) -> None:
+    setting = find_setting(name)
+    model = setting.model()
+    episodes = episodes_at_random(model, 2_000)
+    worths = Reference.usual(model).worths(episodes)
+    returns = np.array([model.tables.reward[one.transitions].sum() for one in episodes])
+    assert worths.std() <= returns.std()
+    error = worths.std() / np.sqrt(len(worths))
+    assert abs(worths.mean() - np.mean(setting.known.uniform)) < 4 * error
