@@ -71,7 +71,7 @@ class Beliefs:
         """
         best = exits.max(axis=-1, keepdims=True)
         if self.optimistic:
-            unknown = best + np.clip(self.earnings - np.maximum(best, 0.0), 0.0, self.earnings)
+            unknown = best + np.maximum(self.earnings - np.maximum(best, 0.0), 0.0)
         else:
             unknown = exits.min(axis=-1, keepdims=True) - self.earnings
         return np.concatenate([exits, best, unknown], axis=-1)
@@ -91,9 +91,12 @@ class Beliefs:
 
     def tolerance(self, worth: Floats) -> Floats:
         """How far apart exit values of one context may be; hope counts little there."""
-        exits = worth[..., :-1]
-        apart = exits.max(axis=-1) - exits.min(axis=-1)
-        found: Floats = self.same * (apart + _HOPE * self.size(worth)) + 1e-9
+        # The best exit and the unknown stand last, as `extended` has put them.
+        best, greatest = worth[..., -2], worth[..., -1 if self.optimistic else -2]
+        least = low = worth[..., :-2].min(axis=-1)
+        if not self.shifts:
+            low, greatest = np.minimum(low, 0.0), np.maximum(greatest, 0.0)
+        found: Floats = self.same * (best - least + _HOPE * (greatest - low)) + 1e-9
         return found
 
     def shift(self, worth: Floats, known: Floats) -> Floats:
