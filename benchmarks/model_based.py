@@ -69,6 +69,7 @@ def written(numbers: np.ndarray) -> str:
     first, held, off, planning, swift_first, swift_held = numbers
     ratio = f"{first / swift_first:.2f}" if np.isfinite([first, swift_first]).all() else "-"
     swift = f"{steps(swift_first)} | {steps(swift_held)}"
+    off = max(off, 0.0)  # the optimum is known to 1e-4
     return f"{steps(first)} | {steps(held)} | {off:.1%} | {planning:.0%} | {swift} | {ratio}"
 
 
