@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.experiment.browser import MISSING, chromium
 
 from recurl.experiment.figure import COLOURS, MARKERS
@@ -72,6 +73,19 @@ def test_the_page_fits_a_desk_and_a_phone(folder: Path) -> None:
             browser.click("forward")
             assert "step 2 of" in browser.text("where")
         assert browser.errors() == []
+
+
+@pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
+@pytest.mark.parametrize("width", [1280, 1010])
+def test_the_page_fits_with_all_agents(folder: Path, tmp_path: Path, width: int) -> None:
+    some = [one for one in read_records(folder) if one.exact.note]
+    agents = ready_agents().values()
+    all_of_them = [replace(one, method=a.name, label=a.label) for a in agents for one in some]
+    (tmp_path / "report.html").write_text(report_html(all_of_them, tmp_path))
+    with chromium() as browser:
+        browser.emulate(width)
+        browser.open(tmp_path / "report.html")
+        assert browser.run("return document.documentElement.scrollWidth") <= width
 
 
 def test_every_ready_agent_has_a_colour_and_a_marker_of_its_own() -> None:
