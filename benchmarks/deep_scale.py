@@ -72,7 +72,7 @@ def _spelunking() -> recurl.RMDP:
 
 
 CASES = {
-    "gather-3": _gathered(3, 150_000),
+    "gather-3": _gathered(3, 250_000),
     "gather-5": _gathered(5, 500_000),
     "gather-7": _gathered(7, 2_000_000),
     "parallel-5": _wide(5, 500_000),
