@@ -132,3 +132,25 @@ def test_stable_baselines3_evaluates_learners() -> None:
     learner = recurl.RecursiveQLearning(recurl.zoo.cloud(), preset="swift", episode_limit=200)
     mean, _ = evaluate_policy(learner.learn(20_000), gym.make("recurl/Cloud-v0"), 100, warn=False)
     assert mean == pytest.approx(-5.34, abs=0.1)
+
+
+@pytest.mark.parametrize("kind", [recurl.RecursiveQLearning, recurl.ModelBasedRecursiveLearning])
+def test_calls_and_returns_without_a_state_are_refused(kind: Any) -> None:
+    env = Dive()
+    learner = kind(env).learn(30)
+    observation, info = env.reset()
+    learner.predict(observation, info=info)
+    for event in ("call", "return"):
+        observation, *_, info = env.step(0)
+        with pytest.raises(ProtocolError, match=f"'{event}', but no state .*state, info=info"):
+            learner.predict(observation, info=info)
+        # A cut after a call: an episode begins.
+        learner.predict(observation, info=info, episode_start=True)
+
+
+def test_flat_learners_need_no_state() -> None:
+    env = Dive()
+    learner = recurl.QLearning(env).learn(30)
+    env.reset()
+    observation, *_, info = env.step(0)
+    learner.predict(observation, info=info)

@@ -333,7 +333,8 @@ class Learner(ABC):
             info: The environment's ``info`` for this observation; a list of them for a batch.
 
         Raises:
-            ProtocolError: Calls and returns are neither told nor seen.
+            ProtocolError: Calls and returns are neither told nor seen; or ``info`` reports one, but
+                there is no state and no episode begins.
         """
         if self._predictor.is_batch(observation):
             return self._predictor.many(observation, state, episode_start, deterministic, info)

@@ -15,6 +15,13 @@ from recurl.errors import ProtocolError
 from recurl.learn.event_reader import UNSEEN, EventReader
 from recurl.learn.greedy_episodes import CallStack
 
+NO_STATE = (
+    "info['event'] is {!r}, but no state was given, so that the calls before are lost: hand on the "
+    "state, as in action, state = learner.predict(observation, state, info=info); where an episode "
+    "begins, give episode_start=True"
+)
+"""The error of a prediction in the midst of a run that gets no call stack."""
+
 Contexts = tuple[Any, ...]
 """Contexts of the pending calls and, last, of the call that runs."""
 
@@ -118,6 +125,8 @@ class Predictor:
         stack = CallStack(self._engine, old.contexts if isinstance(old, Position) else old or ())
         if old is not None:
             stack.follow(observation, info, self._view)
+        elif not (starts or self._learner.flat) and info.get("event") is not None:
+            raise ProtocolError(NO_STATE.format(info["event"]))
         action = self._choose(stack.context, observation, info.get("action_mask"), deterministic)
         contexts = tuple(stack.contexts)
         return action, contexts if vertex < 0 else Position(contexts, (vertex, action))
