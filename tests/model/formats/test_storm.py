@@ -182,6 +182,21 @@ def test_a_crash_or_a_hang_of_storm_is_one_clear_error(
         recurl.load(path, goal="init")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="sets a limit of the process")
+def test_files_are_read_under_a_limit_of_memory(tmp_path: Path, storm: object) -> None:
+    """Batch schedulers set the hard limit, which no process may raise."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 1024
+    path = file(tmp_path, CHOICE)
+    code = "import recurl, sys; print(recurl.load(sys.argv[1], goal='home').tables.n_vertices)"
+    limited = f'ulimit -v {whole - 1024} && exec "$@"'
+    done = subprocess.run(
+        ["bash", "-c", limited, "bash", sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("4\n", "")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_storm_ends_with_the_process_that_asked(tmp_path: Path, storm: object) -> None:
     text = "mdp module m x : [0..2000000000] init 0; [] true -> (x'=x+1); endmodule"

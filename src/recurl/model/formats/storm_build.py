@@ -122,12 +122,14 @@ def _end_with_parent() -> None:
 
 
 def _limit_memory() -> None:
-    """Allow this process as much memory as the machine has, and no swapping."""
+    """Allow this process as much memory as the machine has, and no swapping; a lower limit stays."""
     if os.name == "posix":
         import resource
 
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        resource.setrlimit(resource.RLIMIT_AS, (whole, whole))
+        given = [limit for limit in resource.getrlimit(resource.RLIMIT_AS) if limit >= 0]
+        least = min([whole, *given])
+        resource.setrlimit(resource.RLIMIT_AS, (least, least))
 
 
 def _refuse(message: str, fix: str = "") -> NoReturn:
