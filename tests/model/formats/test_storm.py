@@ -82,6 +82,30 @@ def test_the_greatest_and_the_least(tmp_path: Path, storm: object) -> None:
     assert recurl.solve(steps, of="steps").value == pytest.approx(1.5)
 
 
+@pytest.mark.parametrize("body", ['F P>=0.5 [ F "home" ]', '(s=1 & P{"p"}>0[F s=3]) U s=3'])
+def test_nested_operators_are_refused_by_name(tmp_path: Path, storm: object, body: str) -> None:
+    """Storm would decide them in floats, also where a probability is exactly the bound."""
+    with pytest.raises(recurl.errors.PropertyError, match=r"a nested operator \(P within F or U\)"):
+        recurl.load(file(tmp_path, CHOICE), property=f"Pmax=? [ {body} ]")
+
+
+@pytest.mark.parametrize(
+    ("body", "most"),
+    [
+        ('(F "home")', 1),
+        ('((F ("home")))', 1),
+        ('("dark" U ("home"))', 0),
+        ("(s<2) U (s=2)", 0.9),
+        ('((!"dark") U s=3)', 1),
+    ],
+)
+def test_brackets_around_path_formulas(
+    tmp_path: Path, storm: object, body: str, most: float
+) -> None:
+    model = recurl.load(file(tmp_path, CHOICE), property=f"Pmax=? [ {body} ]")
+    assert recurl.solve(model, of="exit:goal").value == pytest.approx(most)
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [

@@ -64,13 +64,13 @@ def asked(text: str) -> Property:
         PropertyError: It is another kind of property.
 
     Example:
-        >>> asked('Rmin{"cost"}=? [ F "done" ]')
+        >>> asked('R{"cost"}min=? [ F "done" ]')
         Property(objective='min', of='reward', rewards='cost', goal='"done"', stay=None)
     """
     match = _FORM.fullmatch(text)
     if match is None:
         _refuse(text, _why_no_form(text))
-    letter, body = match["letter"], match["body"].strip()
+    letter, body = match["letter"], _unwrapped(match["body"])
     if letter not in _LETTERS:
         _refuse(text, _REFUSED.get(letter, f"the operator {shown(letter)}"))
     until = _split_until(body)
@@ -81,6 +81,8 @@ def asked(text: str) -> Property:
     stay, goal = (None, body[1:].strip()) if until is None else until
     if re.match(r"[<>=\[]|\{", goal):
         _refuse(text, "bounded operators (F<=k, U<=k)")
+    for part in filter(None, (stay, goal)):
+        _check_nothing_nested(text, part)
     of = {"P": "exit:goal", "R": "reward", "T": "steps"}[letter]
     return Property(match["way"] or "", of, match["name"] or match["late"], goal, stay)
 
@@ -102,6 +104,33 @@ def _why_no_form(text: str) -> str:
 def _why_no_path(body: str) -> str:
     letter = re.match(r"[A-Z]+", body)
     return _REFUSED.get(letter[0] if letter else "", f"the path formula {shown(body)}")
+
+
+def _check_nothing_nested(text: str, states: str) -> None:
+    """Refuse operators among the states of a path formula: labels alone tell states."""
+    nested = re.search(r"([A-Z]+)[^\[\]]*\[", re.sub(r'"[^"]*"', "", states))
+    if nested:
+        _refuse(text, f"a nested operator ({nested[1]} within F or U)")
+
+
+def _unwrapped(body: str) -> str:
+    """A path formula without the brackets around all of it."""
+    body = body.strip()
+    while body.startswith("(") and _closing(body) == len(body) - 1:
+        body = body[1:-1].strip()
+    return body
+
+
+def _closing(body: str) -> int:
+    """Place of the bracket that closes the first one; -1 if none does."""
+    depth, quoted = 0, False
+    for place, letter in enumerate(body):
+        quoted ^= letter == '"'
+        if not quoted:
+            depth += (letter == "(") - (letter == ")")
+            if depth == 0:
+                return place
+    return -1
 
 
 def _split_until(body: str) -> tuple[str, str] | None:

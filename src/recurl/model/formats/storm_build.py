@@ -122,7 +122,7 @@ def _end_with_parent() -> None:
 
 
 def _limit_memory() -> None:
-    """Allow this process as much memory as the machine has, and no swapping; a lower limit stays."""
+    """Allow this process what the machine has, without swapping; a lower limit stays."""
     if os.name == "posix":
         import resource
 
