@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.learn.deterministic import falls_short, random_deterministic
 
 import recurl
 from recurl.errors import UnknownNameError
@@ -138,6 +139,28 @@ def test_step_size_one_is_exact_on_deterministic_models(seed: int) -> None:
         model, seed=seed, learning_rate=1.0, exploration=1.0, quantum=0.0, episode_limit=1000
     ).learn(500_000)
     assert recurl.evaluate(learner.policy()).value == pytest.approx(optimum(model), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 48, 163, 238])
+def test_the_deterministic_preset_learns_the_longest_path(seed: int) -> None:
+    """With a learning rate of 1 and the default rounding, the last three stay below it."""
+    model = random_deterministic(seed)
+    assert falls_short(model, preset="deterministic") == pytest.approx(0, abs=1e-12)
+
+
+def test_exits_that_differ_by_little_beside_a_large_value_are_told_apart() -> None:
+    builder = (
+        recurl.Builder("near")
+        .component("Main", entries="start", exits="done").box("inside", "Inside")
+        .at("start").action("call").to("inside.in")
+        .at("inside.first").action("go").to("done")
+        .at("inside.second").action("go", reward=100).to("done")
+        .at("inside.third").action("go", reward=1).to("done")
+        .component("Inside", entries="in", exits=["first", "second", "third"])
+        .at("in").action("small", reward=0.9).to("first").action("pass").to("third")
+                 .action("dear", reward=-200).to("second")
+    )  # fmt: skip
+    assert falls_short(builder.build(), preset="deterministic") == 0
 
 
 @pytest.mark.parametrize("seed", SEEDS)

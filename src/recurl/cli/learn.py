@@ -64,7 +64,10 @@ def learn(
         ),
     ] = None,
     preset: Annotated[
-        str, typer.Option(help="'paper' or 'swift'; 'parallel' or 'gather' (deep).")
+        str,
+        typer.Option(
+            help="'swift' or 'paper'; 'deterministic' (tables); 'parallel' or 'gather' (deep)."
+        ),
     ] = "swift",
     learning_rate: Annotated[float | None, real("Constant learning rate.", above=0, most=1)] = None,
     exploration: Annotated[float | None, real("Rate of exploration.", least=0, most=1)] = None,

@@ -87,6 +87,12 @@ PRESETS: dict[str, dict[str, Any]] = {
         "replay": 8,
         "inherit": 50,
     },
+    "deterministic": {
+        "learning_rate": constant(1.0),
+        "exploration": linear(1.0, 0.1, fraction=0.5),
+        "quantum": 0.0,
+        "replay": 8,
+    },
 }
 """Settings by name; see docs/results/learning.md for what they were measured to do."""
 

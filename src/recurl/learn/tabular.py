@@ -146,14 +146,19 @@ class RecursiveQLearning(TabularLearner):
     - otherwise: ``r + max Q(s', v, .)``.
 
     On a proper 1-exit model there is one context per component, and with Robbins-Monro steps the
-    values converge to the optimum; on a deterministic one they do with step size 1. In general
-    there is no guarantee. An episode that is cut at its limit does not terminate: its last step
-    bootstraps like any other. How many were cut is in ``repr`` and in ``engine.cut``.
+    values converge to the optimum. On a deterministic one they do with step size 1, if exit values
+    are not rounded and every action is tried again and again wherever it is met: with
+    ``preset="deterministic"``. Rounding (``quantum``, ``grain``) may merge contexts whose best
+    actions differ. In general there is no guarantee.
+
+    An episode that is cut at its limit does not terminate: its last step bootstraps like any other.
+    How many were cut is in ``repr`` and in ``engine.cut``.
 
     Args:
         model_or_env: A model, or a Gymnasium environment that keeps the recursive protocol.
-        preset: Named settings that the others override: ``"swift"``, or ``"paper"`` for those of
-            the published experiments. The defaults in the signature are those of ``"swift"``.
+        preset: Named settings that the others override: ``"swift"``, ``"paper"`` for those of
+            the published experiments, or ``"deterministic"``, exact where nothing is random. The
+            defaults in the signature are those of ``"swift"``.
         learning_rate: Step size alpha: a number or a schedule (see `recurl.schedules`).
         exploration: Probability to take any action instead of the best: a number or a schedule.
         quantum: Step to which normalised exit values are rounded; 0 for not at all.

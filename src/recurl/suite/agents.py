@@ -101,17 +101,11 @@ def ready_agents() -> dict[str, Method]:
         ['uniform', 'q', 'q-paper', 'rql', 'rql-paper', 'model-based', 'dqn',
         'deep-rql']
     """
-    from recurl.learn.settings import DEFAULT_PRESET, PRESETS
-
     found = [Method("uniform", "recurl.suite.agents:UniformAgent", label="uniform")]
     labels = {"q": "Q-learning", "rql": "recursive Q-learning"}
     for name, label in labels.items():
         found.append(Method(name, name, label=label))
-        found += [
-            Method(f"{name}-{preset}", name, {"preset": preset}, label=f"{label}, {preset}")
-            for preset in PRESETS
-            if preset != DEFAULT_PRESET
-        ]
+        found.append(Method(f"{name}-paper", name, {"preset": "paper"}, label=f"{label}, paper"))
     others = {
         "model-based": "model-based learning",
         "dqn": "DQN",
