@@ -16,7 +16,7 @@ def test_a_panel_has_our_lines_the_published_ones_and_the_optimum(study: Study) 
     assert labels[:5] == [ours[0], "published", ours[1], "published", ours[2]]
     assert labels[5].startswith("certified optimum")
     assert axes.lines[-1].get_ydata()[0] == study.optimum.value  # type: ignore[index]
-    assert len(axes.collections) == 3
+    assert len(axes.collections) == 3 + 2  # the percentiles of ours, and those published
     assert [line.is_dashed() for line in axes.lines] == [False, True, False, True, False, True]
 
 

@@ -1,13 +1,21 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+import recurl
 from recurl.experiment.options import learner_class, learner_options
-from recurl.experiment.paper import PAPER, paper_experiments, published_curves, published_end
+from recurl.experiment.paper import (
+    PAPER,
+    beside_published,
+    paper_experiments,
+    published_curves,
+)
+from recurl.experiment.run import make_learner
 
 
 def test_settings_are_the_papers() -> None:
-    cloud, cave, words = PAPER.values()
+    cloud, cave, _, words = PAPER.values()
     assert (cloud.steps, cave.steps, words.steps) == (100_000, 200_000, 300_000)
     assert (cloud.settings["learning_rate"], cave.settings["learning_rate"]) == (0.02, 0.2)
     assert cloud.settings["quantum"] == 0.001
@@ -38,26 +46,46 @@ def test_all_six_curves_are_there_and_in_order() -> None:
     assert len(curves) == 6
 
 
-def test_a_shorter_run_is_compared_where_it_ends() -> None:
-    end = published_end("palindrome", "deep-rql", 12_000)
-    assert end is not None
-    assert end.steps[0] == 12_000
-    assert published_end("cloud", "nothing") is None
-
-
-def test_where_no_test_was_published_the_curve_is_interpolated() -> None:
+def test_ours_is_better_or_worse_where_its_interval_excludes_the_published_mean() -> None:
     curve = published_curves()["palindrome", "deep-rql"]
-    end = published_end("palindrome", "deep-rql", 30_000)
-    assert end is not None
-    assert not ((curve.steps >= 27_000) & (curve.steps <= 30_000)).any()
-    after = int(np.searchsorted(curve.steps, 28_500))
-    before, following = curve.mean[after - 1], curve.mean[after]
-    assert min(before, following) < end.mean[0] < max(before, following)
-    assert end.low[0] <= end.mean[0] <= end.high[0]
+    spread = np.random.default_rng(0).normal(0, 1, (10, len(curve.steps)))
+    shift = np.where(curve.steps < 5_000, 50, np.where(curve.steps > 200_000, -50, 0))
+    ours = curve.mean + shift + spread - spread.mean(axis=0)
+    found = beside_published(curve.steps, ours, curve)
+    assert found is not None
+    assert found.better.tolist() == curve.steps[curve.steps < 5_000].tolist()
+    assert found.worse.tolist() == curve.steps[curve.steps > 200_000].tolist()
+    assert "better at 5 (steps 0 to 4,004), alike at" in found.words
 
 
-def test_the_end_of_every_quick_run_can_be_compared() -> None:
-    for experiment in paper_experiments(quick=True).values():
-        for method in experiment.methods:
-            end = published_end(experiment.reference, method.published, experiment.steps)
-            assert end is None or np.isfinite(np.concatenate(end)).all()
+def test_a_shorter_run_is_compared_as_far_as_it_goes() -> None:
+    curve = published_curves()["palindrome", "deep-rql"]
+    ours = np.array([[-100.0, -50.0], [-101.0, -50.0]])
+    found = beside_published(np.array([0.0, 12_000.0]), ours, curve)
+    assert found is not None
+    assert found.steps[-1] == 11_011
+    middle = np.interp(found.steps, [0, 12_000], ours.mean(axis=0))
+    assert ((found.low <= middle) & (middle <= found.high)).all()
+
+
+def test_one_run_is_not_compared() -> None:
+    curve = published_curves()["cloud", "ql"]
+    assert beside_published(curve.steps, curve.mean[None], curve) is None
+
+
+def test_spelunking_runs_with_both_rewards() -> None:
+    published, text = PAPER["spelunking"], PAPER["spelunking-text"]
+    assert recurl.solve(published.model.make()).value == pytest.approx(-12.5471, abs=1e-4)
+    assert recurl.solve(text.model.make()).value == pytest.approx(-11.7619, abs=1e-4)
+    assert published.reference
+    assert not text.reference
+    assert "published" in published.title
+    assert "text" in text.title
+
+
+def test_the_best_strategy_of_the_text_is_learned() -> None:
+    model = PAPER["spelunking-text"].model.make()
+    for run in paper_experiments(seeds=2)["spelunking-text"].runs():
+        if run.method.name == "rql-swift":
+            learner = make_learner(run, model).learn(run.experiment.steps)
+            assert recurl.evaluate(learner.policy()).value > -11.7619 * 1.005

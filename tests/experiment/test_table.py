@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from recurl.experiment import table
+from recurl.experiment.paper import published_curves
 from recurl.experiment.statistics import final_value
 from recurl.experiment.study import Study
 from recurl.experiment.table import (
@@ -14,7 +15,6 @@ from recurl.experiment.table import (
     markdown,
     readable_number,
     table_rows,
-    verdict,
 )
 
 
@@ -29,13 +29,17 @@ def test_rows_say_what_the_records_say(study: Study) -> None:
         assert row.distance == pytest.approx(row.optimum - row.exact)
 
 
-def test_published_values_are_beside_the_papers_methods(study: Study) -> None:
-    published = {row.method: row.published is not None for row in table_rows([study])}
-    assert published == {"rql": True, "ql": True, "rql-swift": False}
-
-
-def test_verdict() -> None:
-    assert [verdict(x, 1, 2) for x in (0, 1, 2, 3)] == ["below", "within", "within", "above"]
+def test_whole_curves_are_compared_for_the_papers_methods(study: Study) -> None:
+    rows = {row.method: row for row in table_rows([study])}
+    tests = sum(step <= 2_000 for step in published_curves()["cloud", "rql"].steps)
+    for name in ("rql", "ql"):
+        row = rows[name]
+        assert row.better is not None
+        assert row.alike is not None
+        assert row.worse is not None
+        assert row.better + row.alike + row.worse == tests
+        assert "published tests" in row.comparison
+    assert rows["rql-swift"].better is None
 
 
 def test_markdown_has_a_line_per_row() -> None:

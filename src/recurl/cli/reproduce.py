@@ -16,13 +16,17 @@ EXAMPLES = """\
   recurl reproduce cloud
   recurl reproduce all --quick --out runs/quick
   recurl reproduce spelunking --seeds 3
+  recurl reproduce spelunking-text
   recurl reproduce all --on processes
 """
 
 
 def reproduce(
     which: Annotated[
-        str, typer.Argument(metavar="WHICH", help="cloud, spelunking, palindrome or all.")
+        str,
+        typer.Argument(
+            metavar="WHICH", help="cloud, spelunking, spelunking-text, palindrome or all."
+        ),
     ] = "all",
     *,
     seeds: Annotated[
@@ -40,7 +44,9 @@ def reproduce(
 ) -> None:
     """Rerun the experiments of the paper, with a report.
 
-    Finished runs are not repeated: the same command continues where it was stopped.
+    spelunking has the rewards of the published runs (-2 for a fall, -5 for a futile climb),
+    spelunking-text those of the text (every step -1). Finished runs are not repeated: the same
+    command continues where it was stopped.
     """
     from recurl.errors import UnknownNameError
     from recurl.experiment.paper import PAPER, paper_experiments

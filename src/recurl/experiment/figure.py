@@ -72,9 +72,10 @@ LIGHT, DARK = Surface("#ffffff", "#1b1f24"), Surface("#0d1117", "#e6edf3")
 def draw_figure(studies: Sequence[Study], surface: Surface = LIGHT) -> Figure:
     """A panel per study: the mean over runs as a line, the 10th to 90th percentile shaded.
 
-    Published curves are dashed in the colour of their method; the certified optimum is a dotted
-    line across. Where there are many tests, a point of a line is the mean of a few in a row. The
-    lines of later methods are wider and lie below, so that they are seen where curves coincide.
+    Published curves are dashed in the colour of their method, their percentiles hatched; the
+    certified optimum is a dotted line across. Where there are many tests, a point of a line is the
+    mean of a few in a row. The lines of later methods are wider and lie below, so that they are
+    seen where curves coincide.
     """
     from matplotlib.figure import Figure
 
@@ -170,6 +171,15 @@ def _draw_band(
 
 
 def _draw_published(axes: Axes, theirs: Band, label: str, style: dict[str, Any]) -> Artist:
+    axes.fill_between(
+        *(theirs.steps, theirs.low, theirs.high),
+        facecolor="none",
+        edgecolor=style["color"],
+        hatch="////",
+        linewidth=0,
+        alpha=0.3,
+        zorder=1,
+    )
     (line,) = axes.plot(
         theirs.steps, theirs.mean, linestyle=(0, (4, 2)), linewidth=1.0, label=label, **style
     )

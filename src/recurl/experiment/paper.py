@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from recurl.experiment.settings import Experiment, Method, ModelChoice
+from recurl.experiment.statistics import mean_interval
 from recurl.learn.curve import Band
+from recurl.model.tables import Floats
 
 SEEDS, QUICK_SEEDS = 10, 3
 QUICK_PALINDROME_STEPS = 30_000
@@ -50,9 +53,9 @@ CLOUD = Experiment(
 
 SPELUNKING = Experiment(
     name="spelunking",
-    title="Infinite spelunking",
+    title="Infinite spelunking, rewards of the published runs",
     reference="spelunking",
-    # The rewards of the published runs.
+    # The published runs pay -2 for a fall and -5 for a futile climb, where the text pays -1.
     model=ModelChoice(zoo="spelunking", parameters={"fall_reward": -2, "futile_reward": -5}),
     steps=200_000,
     seeds=tuple(range(SEEDS)),
@@ -68,6 +71,15 @@ SPELUNKING = Experiment(
         "evaluate_episodes": 100,
     },
     methods=_tabular(evaluate_every=1_000),
+)
+
+SPELUNKING_TEXT = msgspec.structs.replace(
+    SPELUNKING,
+    name="spelunking-text",
+    title="Infinite spelunking, rewards of the text",
+    reference="",
+    model=ModelChoice(zoo="spelunking"),
+    methods=tuple(msgspec.structs.replace(method, published="") for method in SPELUNKING.methods),
 )
 
 PALINDROME = Experiment(
@@ -104,7 +116,7 @@ PALINDROME = Experiment(
 )
 
 PAPER: Mapping[str, Experiment] = MappingProxyType(
-    {one.name: one for one in (CLOUD, SPELUNKING, PALINDROME)}
+    {one.name: one for one in (CLOUD, SPELUNKING, SPELUNKING_TEXT, PALINDROME)}
 )
 """The experiments by name, as published; ``*-swift`` are this package's presets beside them."""
 
@@ -157,26 +169,75 @@ def published_curves() -> dict[tuple[str, str], Band]:
     return {key: Band(*np.array(rows).T) for key, rows in columns.items()}
 
 
-def published_end(experiment: str, method: str, steps: float = np.inf) -> Band | None:
-    """The last tenth of a published curve, as a band of one step; None if unknown.
+class Comparison(NamedTuple):
+    """Our runs beside a published curve, at the steps of the published tests.
 
-    Where the curve that comes with the package has no test in that tenth, it is interpolated in the
-    middle of it.
+    Attributes:
+        steps: The steps.
+        low: Lower end of the 95 % bootstrap interval of the mean over our runs.
+        high: Upper end.
+        published: The published mean.
+    """
+
+    steps: Floats
+    low: Floats
+    high: Floats
+    published: Floats
+
+    @property
+    def better(self) -> Floats:
+        """Steps at which our interval lies above the published mean."""
+        return self.steps[self.low > self.published + PRINTED]
+
+    @property
+    def worse(self) -> Floats:
+        """Steps at which our interval lies below the published mean."""
+        return self.steps[self.high < self.published - PRINTED]
+
+    @property
+    def words(self) -> str:
+        """How ours compares, in words.
+
+        Example:
+            >>> ours = np.array([[-8.0, -6.0, -5.0], [-8.0, -6.2, -5.4]])
+            >>> curve = published_curves()["cloud", "rql"]
+            >>> beside_published(np.array([0.0, 100, 200]), ours, curve).words
+            'better at 1 (step 200), alike at 1, worse at 1 (step 100) of 3 published tests'
+        """
+        total, better, worse = len(self.steps), self.better, self.worse
+        alike = total - len(better) - len(worse)
+        if alike == total:
+            return f"alike at all {total} published tests"
+        parts = {
+            f"better at {len(better)} ({_span(better)})": len(better),
+            f"alike at {alike}": alike,
+            f"worse at {len(worse)} ({_span(worse)})": len(worse),
+        }
+        return f"{', '.join(text for text in parts if parts[text])} of {total} published tests"
+
+
+PRINTED = 5e-4
+"""Published means are rounded to this."""
+
+
+def _span(steps: Floats) -> str:
+    """The first and the last of some steps, in words."""
+    ends = [f"{step:,.0f}" for step in (*steps[:1], *steps[1:][-1:])]
+    return f"{'step' if len(ends) == 1 else 'steps'} {' to '.join(ends)}"
+
+
+def beside_published(steps: Floats, means: Floats, published: Band) -> Comparison | None:
+    """Curves of runs beside a published one; None for fewer than two runs, which have no interval.
 
     Args:
-        experiment: Name of the experiment.
-        method: Name of the method.
-        steps: Where a shorter run ended: the curve is taken to end there too.
-
-    Example:
-        >>> round(float(published_end("palindrome", "deep-rql").mean[0]), 1)
-        40.0
+        steps: Steps of our tests.
+        means: A row per run: what its tests gave.
+        published: The published curve; ours is interpolated at its steps, and it is compared as
+            far as ours goes.
     """
-    curve = published_curves().get((experiment, method))
-    if curve is None or steps <= 0:
+    if len(means) < 2 or not len(steps):
         return None
-    end = min(steps, float(curve.steps[-1]))
-    last = (curve.steps >= 0.9 * end) & (curve.steps <= end)
-    if not last.any():
-        return Band(np.array([end]), *(np.interp([0.95 * end], curve.steps, x) for x in curve[1:]))
-    return Band(np.array([end]), *(np.array([x[last].mean()]) for x in curve[1:]))
+    there = published.steps <= steps[-1]
+    at = published.steps[there]
+    low, high = mean_interval(np.array([np.interp(at, steps, row) for row in means]))
+    return Comparison(at, low, high, published.mean[there])

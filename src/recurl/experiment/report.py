@@ -31,6 +31,7 @@ from recurl.experiment.table import (
     MISSING,
     Row,
     cells,
+    comparison,
     markdown,
     readable_number,
     table_rows,
@@ -52,8 +53,9 @@ NOTES = (
     "the optimum by no more than 0.001 % of it (or of 1, if it is smaller). Distance: optimum less "
     "mean exact value. "
     "Steps to 5 % and 1 % of the optimum: median over runs of where ten tests in a row first have "
-    "a mean that near. Ours is: the final value within, above or below the 10th to 90th percentile "
-    "of the published runs at that step."
+    "a mean that near. Beside the published mean: at each published test, ours is better or worse "
+    "where the 95 % bootstrap interval of our mean excludes the published one, alike otherwise; of "
+    "twenty tests that are equal in truth, about one is not alike by chance."
 )
 
 
@@ -82,6 +84,7 @@ def report_html(studies: Sequence[Study]) -> str:
         **page_parts(),
         "TITLE": escape(", ".join(map(title_of, studies))),
         "SUMMARY": escape(_summary(studies)),
+        "COMPARISON": escape(_comparison(studies)),
         "FIGURES": "".join(map(_figure, studies)),
         "CAPTION": escape(_caption(studies)),
         "TABLE": table_html(studies),
@@ -147,6 +150,17 @@ def _summary(studies: Sequence[Study]) -> str:
     return "; ".join(parts) + "."
 
 
+def _comparison(studies: Sequence[Study]) -> str:
+    """Where our curves differ from the published ones; nothing where none was published."""
+    lines = [
+        f"{title_of(study)}, {method.label or method.name}: {found.words}."
+        for study in studies
+        for method in study.experiment.methods
+        if (found := comparison(study, method)) is not None
+    ]
+    return " ".join(["Beside the published curves:", *lines]) if lines else ""
+
+
 def _caption(studies: Sequence[Study]) -> str:
     """The parts that the figures show, of all that they may show."""
     groups = [study.of_method(m.name) for study in studies for m in study.experiment.methods]
@@ -158,7 +172,7 @@ def _caption(studies: Sequence[Study]) -> str:
         "Shades: 10th to 90th percentile over runs.": any(len(group) > 1 for group in groups),
         "Where lines coincide, the wider one lies below.": coincide,
         "Dotted: certified optimum.": any(study.optimum.value is not None for study in studies),
-        f"Dashed: published ({SOURCE}).": any(
+        f"Dashed, with hatched 10th to 90th percentile: published ({SOURCE}).": any(
             published_part(study, m) is not None
             for study in studies
             for m in study.experiment.methods
@@ -320,13 +334,11 @@ def optimum_words(optimum: Optimum) -> str:
 
 
 def _cell(column: int, text: str) -> str:
-    """A cell; what stands in brackets goes below, and the verdict is a badge.
+    """A cell; what stands in brackets goes below.
 
     On narrow screens, where the head of the table is not shown, a cell shows its own.
     """
     opening = f'<td data-head="{escape(HEADS[column])}">'
-    if HEADS[column] == "ours is" and text.isalpha():
-        return f'{opening}<span class="verdict {text}">{text}</span></td>'
     for bracket in " [", " (":
         first, found, rest = text.partition(bracket)
         if found:

@@ -110,6 +110,20 @@ def bootstrap(values: Sequence[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def mean_interval(values: Floats) -> tuple[Floats, Floats]:
+    """The 95 % percentile bootstrap interval of the mean over the rows, for each column.
+
+    Example:
+        >>> low, high = mean_interval(np.array([[1.0, 0.0], [1.0, 2.0]]))
+        >>> low.tolist(), high.tolist()
+        ([1.0, 0.0], [1.0, 2.0])
+    """
+    random = np.random.default_rng(0)
+    weights = random.multinomial(len(values), [1 / len(values)] * len(values), RESAMPLES)
+    low, high = np.percentile(weights @ values / len(values), [2.5, 97.5], axis=0)
+    return low, high
+
+
 def steps_within(record: Record, optimum: float, share: float) -> float | None:
     """Steps after which the mean of ten tests in a row is within a share of the optimum.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recurl.experiment.paper import published_end
+from recurl.experiment.paper import Comparison, beside_published, published_curves
 from recurl.experiment.record import CurveColumns, Record
 from recurl.experiment.settings import Method
 from recurl.experiment.statistics import (
@@ -51,10 +51,10 @@ class Row(NamedTuple):
         within_1: Steps to 1 %.
         seconds: Wall time of a run, mean.
         speed: Steps a second.
-        published: Final value of the published curve.
-        published_low: 10th percentile there.
-        published_high: 90th percentile there.
-        verdict: How ours compares with the published percentiles.
+        better: Published tests at which our mean is better, by its 95 % bootstrap interval.
+        alike: Published tests at which the interval contains the published mean.
+        worse: Published tests at which our mean is worse.
+        comparison: The same in words, with steps.
     """
 
     experiment: str
@@ -77,10 +77,10 @@ class Row(NamedTuple):
     within_1: float | None = None
     seconds: float | None = None
     speed: float | None = None
-    published: float | None = None
-    published_low: float | None = None
-    published_high: float | None = None
-    verdict: str = ""
+    better: int | None = None
+    alike: int | None = None
+    worse: int | None = None
+    comparison: str = ""
 
 
 def table_rows(studies: Iterable[Study]) -> list[Row]:
@@ -108,7 +108,28 @@ def _row(study: Study, method: Method) -> Row:
             within_5=_median_steps(records, row.optimum, 0.05),
             within_1=_median_steps(records, row.optimum, 0.01),
         )
-    return _beside_published(row, study, method)
+    curves = comparison(study, method)
+    if curves is None:
+        return row
+    better, worse = len(curves.better), len(curves.worse)
+    return row._replace(
+        better=better,
+        alike=len(curves.steps) - better - worse,
+        worse=worse,
+        comparison=curves.words,
+    )
+
+
+def comparison(study: Study, method: Method) -> Comparison | None:
+    """The runs of a method beside its published curve; None without one, or with one run."""
+    published = published_curves().get((study.experiment.reference, method.published))
+    records = study.of_method(method.name)
+    if published is None or not records:
+        return None
+    tests = [dict(zip(r.column("steps"), r.column("mean"), strict=True)) for r in records]
+    shared = sorted(set.intersection(*map(set, tests)))
+    means = np.array([[run[step] for step in shared] for run in tests])
+    return beside_published(np.array(shared), means, published)
 
 
 def _finals(records: Sequence[Record]) -> dict[str, Any]:
@@ -161,31 +182,6 @@ def _median_steps(records: Sequence[Record], optimum: float, share: float) -> fl
     return median if np.isfinite(median) else None
 
 
-def _beside_published(row: Row, study: Study, method: Method) -> Row:
-    end = published_end(study.experiment.reference, method.published, row.steps)
-    if end is None or row.final is None:
-        return row
-    mean, low, high = (float(column[0]) for column in end[1:])
-    return row._replace(
-        published=mean,
-        published_low=low,
-        published_high=high,
-        verdict=verdict(row.final, low, high),
-    )
-
-
-def verdict(value: float, low: float, high: float) -> str:
-    """How a final value compares with the published 10th and 90th percentile.
-
-    Example:
-        >>> verdict(-5.34, -5.36, -5.32), verdict(41, 38, 40), verdict(0, 1, 2)
-        ('within', 'above', 'below')
-    """
-    if value > high:
-        return "above"
-    return "within" if value >= low else "below"
-
-
 HEADS = (
     "experiment",
     "method",
@@ -199,8 +195,7 @@ HEADS = (
     "steps to 1 %",
     "time a run",
     "steps/s",
-    "published [10, 90 %]",
-    "ours is",
+    "beside the published mean",
 )
 MISSING = "–"
 TINY = 1e-9
@@ -228,8 +223,7 @@ def cells(row: Row) -> list[str]:
         _count(row.within_1),
         MISSING if row.seconds is None else f"{row.seconds:.3g} s",
         _count(row.speed),
-        _interval(row.published, row.published_low, row.published_high),
-        row.verdict or MISSING,
+        _beside(row),
     ]
 
 
@@ -261,6 +255,12 @@ def _distance(value: float | None) -> str:
     if value is None:
         return MISSING
     return "0" if abs(value) < 1e-6 else f"{value:.3g}"
+
+
+def _beside(row: Row) -> str:
+    if row.better is None:
+        return MISSING
+    return f"better {row.better}, alike {row.alike}, worse {row.worse}"
 
 
 def _count(value: float | None) -> str:
