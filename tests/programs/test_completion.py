@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.programs.random_programs import random_program
 from tests.programs.small import VALUES
 from tests.programs.test_unfold import CLOUD
 from tests.programs.written import program_of
@@ -78,6 +79,53 @@ def test_the_value_is_that_of_the_exit_that_was_asked_for() -> None:
     assert completion.solution is not None
     assert completion.value == pytest.approx(completion.solution.value, abs=1e-6)
     assert 0 <= completion.value <= 1
+
+
+REPEATED = """
+@program
+def f(n):
+    if choose("call", "stop") == "call":
+        reward(-1)
+        if flip(0.4):
+            f(n)
+        reward(1.5)
+        if flip(0.4):
+            f(n)
+"""
+
+
+@pytest.mark.parametrize("gamma", [0.5, "0.9", 1])
+def test_the_value_is_discounted_where_that_was_asked_for(gamma: float | str) -> None:
+    completion = program_of(REPEATED).solve(0, gamma=gamma)
+    solution = completion.solution
+    assert solution is not None
+    assert solution.lower <= completion.value <= solution.upper
+    assert recurl.verify(completion.model, solution.certificate)
+    # The policy is one of the program's own model, and worth the same there.
+    assert completion.policy.model == program_of(REPEATED).model(0)
+    assert recurl.evaluate(completion.policy, gamma=float(gamma)).value == completion.value
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_discounted_values_of_random_programs_lie_in_their_intervals(seed: int) -> None:
+    completion = random_program(seed, endless=True).solve(1, gamma=0.8, epsilon=1e-3)
+    assert completion.solution is not None
+    low, high = completion.solution.lower, completion.solution.upper
+    assert low - 1e-9 <= completion.value <= high + 1e-9
+
+
+def test_the_value_given_an_end_is_that_of_the_runs_that_end() -> None:
+    completion = program_of(
+        """
+        @program
+        def f():
+            reward(3)
+            if flip(0.5):
+                while True:
+                    reward(-1)
+        """
+    ).solve(of="reward given end")
+    assert completion.value == pytest.approx(3)
 
 
 def test_words() -> None:

@@ -117,7 +117,7 @@ def solve(
     if policy is not None:
         _policy_of(solution).save(policy)
     if source is not None and called is not None:
-        _complete(called, solution, source)
+        _complete(called, solution, source, discount)
     if json:
         rules = {"rules": explanation_data(_policy_of(solution), vertices)} if explain else {}
         print_json({**_data(solution, at_least), **rules})
@@ -165,11 +165,12 @@ def _called(
     return None
 
 
-def _complete(called: Called, solution: Solution, path: Path) -> None:
+def _complete(called: Called, solution: Solution, path: Path, discount: float | None) -> None:
     from recurl.model.files import write_atomic
     from recurl.programs.completion import complete
 
-    write_atomic(path, complete(called.unfolded, solution, called.arguments).source())
+    found = complete(called.unfolded, solution, called.arguments, discount=discount)
+    write_atomic(path, found.source())
 
 
 def _policy_of(solution: Solution) -> Policy:

@@ -41,6 +41,7 @@ class Completion:
         policy: What to choose where.
         arguments: What the program is called with.
         solution: How the policy was found, if it was solved for.
+        discount: Discount of each step of the model in what the completion is worth.
 
     Example:
         >>> import recurl
@@ -71,18 +72,20 @@ class Completion:
         arguments: Values = (),
         *,
         solution: Solution | None = None,
+        discount: float | str | None = None,
     ) -> None:
         self.unfolded, self.arguments, self.solution = unfolded, arguments, solution
+        self.discount = discount
         self._chosen = ProgramPolicy(unfolded, policy)
 
     @property
     def model(self) -> RMDP:
-        """The model of the program."""
-        return self.unfolded.model
+        """The model that was solved: that of the program, discounted if that was asked for."""
+        return self.unfolded.model if self.solution is None else self.solution.model
 
     @property
     def policy(self) -> Policy:
-        """The policy, for the model."""
+        """The policy, for the model of the program without a discount."""
         return self._chosen.policy
 
     @property
@@ -92,10 +95,10 @@ class Completion:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """All about the policy: value, steps, how runs end."""
+        """All about the policy without a discount: value, steps, how runs end."""
         return evaluate(self.policy)
 
-    @property
+    @cached_property
     def value(self) -> float:
         """Expected total of the completed program: its reward, or what `solve` was asked for."""
         found = self.evaluation
@@ -105,7 +108,10 @@ class Completion:
         if question is not None and question.rewards == "none":
             chances = found.exit_probabilities.values()
             return sum(w * p for w, p in zip(question.exit_values, chances, strict=True))
-        return found.value
+        if question is not None and question.rewards == "given end":
+            low, high = found.given_end
+            return low + (high - low) / 2
+        return found.value if self.discount is None else _worth(self.policy, self.discount)
 
     @cached_property
     def _printed(self) -> Printed:
@@ -154,13 +160,20 @@ class Completion:
         return f"<Completion of {self.model.name}: worth {self.value:.6g}>"
 
 
-def complete(unfolded: Unfolded, solution: Solution, arguments: Values = ()) -> Completion:
+def complete(
+    unfolded: Unfolded,
+    solution: Solution,
+    arguments: Values = (),
+    *,
+    discount: float | str | None = None,
+) -> Completion:
     """The completion that a solution of a program's model stands for.
 
     Args:
         unfolded: The program and its model.
         solution: A solution of the model.
         arguments: What the program is called with.
+        discount: The discount with which the model was solved.
 
     Raises:
         NotProperError: The optimum is not finite, or not known to be.
@@ -173,19 +186,20 @@ def complete(unfolded: Unfolded, solution: Solution, arguments: Values = ()) -> 
         raise NotProperError(f"{name} has no best completion: {solution.reason}")
     if solution.question == Question() and policy.kind != "stackless":
         places = SharedStates(unfolded, policy)
-        policy = simplified(policy, solution.lower, lambda p: evaluate(places.evened(p)).value)
-    return Completion(unfolded, policy, arguments, solution=solution)
+        policy = simplified(policy, solution.lower, lambda p: _worth(places.evened(p), discount))
+    return Completion(unfolded, policy, arguments, solution=solution, discount=discount)
 
 
 MOST_TRIALS = 400
 """Policies that are evaluated at most."""
 
 
-def _value(policy: Policy) -> float:
-    return evaluate(policy).value
+def _worth(policy: Policy, discount: float | str | None = None) -> float:
+    """Expected total reward of a policy, discounted step by step."""
+    return evaluate(policy, gamma=discount).value
 
 
-def simplified(policy: Policy, floor: float, worth: Callable[[Policy], float] = _value) -> Policy:
+def simplified(policy: Policy, floor: float, worth: Callable[[Policy], float] = _worth) -> Policy:
     """A policy in which calls enter earlier contexts where that is worth at least the floor.
 
     Contexts are met in the order of calls from the start. Each is given up for one that was met

@@ -145,7 +145,8 @@ class Program:
         Args:
             arguments: What the function is called with.
             state_limit: States after which to give up.
-            options: Passed on to `recurl.solve`: method, epsilon, objective, ...
+            options: Passed on to `recurl.solve`: method, epsilon, objective, ... A discount,
+                ``gamma``, counts the steps of the model.
 
         Raises:
             NotProperError: The optimum is not finite, or not known to be.
@@ -154,7 +155,8 @@ class Program:
         from recurl.solving.api import solve
 
         unfolded = self.unfold(*arguments, state_limit=state_limit)
-        return complete(unfolded, solve(unfolded.model, **options), arguments)
+        solution = solve(unfolded.model, **options)
+        return complete(unfolded, solution, arguments, discount=options.get("gamma"))
 
     def learn(
         self, *arguments: Any, steps: int = 100_000, state_limit: int = STATES, **settings: Any
