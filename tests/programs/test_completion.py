@@ -128,6 +128,39 @@ def test_the_value_given_an_end_is_that_of_the_runs_that_end() -> None:
     assert completion.value == pytest.approx(3)
 
 
+@pytest.mark.parametrize(
+    "options", ["1, True", "0, False", "1, 1.0", "(1,), (True,)", "(0, 1), (0, 1.0)", "[1, True]"]
+)
+def test_equal_options_of_different_types_are_different(options: str) -> None:
+    # Only the second one pays, and the run knows which it got.
+    completion = program_of(
+        f"""
+        @program
+        def f():
+            x = choose({options})
+            if flip(0.5):
+                reward(5 if "rue" in repr(x) or "als" in repr(x) or ".0" in repr(x) else 0)
+        """
+    ).solve()
+    assert completion.value == pytest.approx(2.5)
+    assert completion.run(400).mean() == pytest.approx(2.5, abs=0.7)
+
+
+def test_a_choice_may_depend_on_the_types_inside_a_value() -> None:
+    completion = program_of(
+        """
+        @program
+        def f():
+            x = pick({(1, 2): 0.5, (3, 2): 0.5})
+            x = (True, 2) if x == (1, 2) else (1, 2)
+            if choose("truth", "number") == ("truth" if x[0] is True else "number"):
+                reward(1)
+        """
+    ).solve()
+    assert completion.value == pytest.approx(1)
+    assert completion.run(50).min() == 1
+
+
 def test_words() -> None:
     completion = VALUES["retry"][0].solve()
     assert repr(completion) == "<Completion of retry: worth -1.66667>"

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from recurl.programs.code import Values
+from recurl.programs.language import types_in
 from recurl.programs.literals import Writer
 
 MOST_ROWS = 2000
@@ -19,11 +20,7 @@ Rows = list[tuple[Any, Any]]
 
 def same(one: Any, other: Any) -> bool:
     """Whether two values are equal and of the same type, which 1 and True are not."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
+    return bool(one == other) and bool(types_in(one) == types_in(other))
 
 
 class DecisionTable(NamedTuple):

@@ -13,7 +13,7 @@ from recurl.model.limits import Clock
 from recurl.model.numbers import exact
 from recurl.policy.reached import CallSearch
 from recurl.programs.code import RETURNED, Code, Values, described, value_text
-from recurl.programs.language import coin, distribution, options_of
+from recurl.programs.language import coin, distribution, options_of, types_in
 
 if TYPE_CHECKING:
     from recurl.programs.decorator import Program
@@ -115,7 +115,7 @@ class Exploration:
 
     def _number(self, function: int, position: int, values: Values, kind: int) -> int:
         """Number of a state, new or known; what is equal but of another type is another value."""
-        key = (function, kind, position, values, tuple(map(type, values)))
+        key = (function, kind, position, values, types_in(values))
         number = self._numbers.get(key)
         if number is None:
             if len(self.states) >= self.limit:

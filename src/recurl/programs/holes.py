@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CONTEXT = "context"
 """Parameter of functions whose choices depend on who called, unless the name is taken."""
 
-_LOCAL, _BY_CONTEXT, _COUNTED, _NAMED, _REST, _TYPE = range(6)
+_LOCAL, _BY_CONTEXT, _COUNTED, _NAMED, _REST, _TYPE, _REPR = range(7)
 
 
 class ChoiceColumn(NamedTuple):
@@ -195,9 +195,11 @@ class _Filling:
     def _table(self, position: int, rows: list[tuple[int, State, Any]]) -> DecisionTable:
         columns = self._columns(position)
         read = _read_rows(columns, rows)
-        if _contradict(read):
-            columns += [_type_of(column) for column in columns if column.rank < _REST]
-            read = _read_rows(columns, rows)
+        for word, rank in (("type", _TYPE), ("repr", _REPR)):
+            # Equal values may be of different types, or made of parts that are.
+            if _contradict(read):
+                columns += [_made_of(c, word, rank) for c in columns if c.rank < _REST]
+                read = _read_rows(columns, rows)
         table = simplest([column.text for column in columns], read)
         for column in columns:
             if column.text in table.names and column.temporary is not None:
@@ -306,11 +308,13 @@ def _contradict(rows: list[tuple[Values, Any]]) -> bool:
     return not all(same(known.setdefault(values, result), result) for values, result in rows)
 
 
-def _type_of(column: ChoiceColumn) -> ChoiceColumn:
-    def kind(context: int, values: Values) -> type:
-        return type(column.value(context, values))
+def _made_of(column: ChoiceColumn, word: str, rank: int) -> ChoiceColumn:
+    function: Callable[[Any], Any] = type if word == "type" else repr
 
-    return ChoiceColumn(f"type({column.text})", _TYPE, kind, column.temporary)
+    def value(context: int, values: Values) -> Any:
+        return function(column.value(context, values))
+
+    return ChoiceColumn(f"{word}({column.text})", rank, value, column.temporary)
 
 
 def _paths(target: ast.expr, path: tuple[int, ...] = ()) -> Iterable[tuple[str, tuple[int, ...]]]:

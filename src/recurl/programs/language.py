@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -96,14 +97,31 @@ def options_of(given: tuple[Any, ...]) -> tuple[Any, ...]:
     """The different options of a choice, in order.
 
     Example:
-        >>> options_of(("a", "b", "a")), options_of((range(3),))
-        (('a', 'b'), (0, 1, 2))
+        >>> options_of(("a", "b", "a")), options_of((range(3),)), options_of((1, True))
+        (('a', 'b'), (0, 1, 2), (1, True))
     """
     if len(given) == 1 and isinstance(given[0], list | tuple | range):
         given = tuple(given[0])
     if not given:
         raise ValueError("choose() has no options: give at least one")
-    return tuple(dict.fromkeys(given))
+    return tuple({(value, types_in(value)): value for value in given}.values())
+
+
+def types_in(value: Any) -> Any:
+    """The types that a value is made of: values are the same if these and the values are equal.
+
+    Example:
+        >>> types_in((1, "a")), (1,) == (True,), types_in((1,)) == types_in((True,))
+        ((<class 'tuple'>, <class 'int'>, <class 'str'>), True, False)
+    """
+    kind = type(value)
+    if isinstance(value, tuple):
+        return kind, *map(types_in, value)
+    if isinstance(value, frozenset):
+        return kind, frozenset((item, types_in(item)) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return kind, *(types_in(getattr(value, field.name)) for field in fields(value))
+    return kind
 
 
 def flip(p: Number) -> bool:
