@@ -274,10 +274,23 @@ def program_entries() -> list[Entry]:
     ]
 
 
+CARD = """\
+:::{{grid-item-card}} {title}
+:link: {part}/{name}
+:link-type: doc
+:img-top: {part}/{picture}
+:img-alt: Drawing of {title}
+{line}
+:::
+"""
+
+
 def write_gallery(folder: Path, *, light: bool) -> None:
-    """Writes `models/NAME.md` and `examples/NAME.md`."""
+    """Writes `models/NAME.md`, `examples/NAME.md`, and the cards of the index for both."""
     from site_live import live_entries
 
+    cards = folder.parent / "_build" / "gallery"
+    cards.mkdir(parents=True, exist_ok=True)
     for part, entries in {
         "models": zoo_entries(),
         "examples": [*file_entries(), *program_entries(), *live_entries()],
@@ -286,3 +299,15 @@ def write_gallery(folder: Path, *, light: bool) -> None:
         place.mkdir(exist_ok=True)
         for entry in entries:
             entry.write(place, light=light)
+        wall = "".join(_card(part, place, entry) for entry in entries)
+        text = f"::::{{grid}} 2 3 4 4\n:gutter: 2\n:class-container: gallery\n\n{wall}::::\n"
+        (cards / f"{part}.md").write_text(text, encoding="utf-8")
+
+
+def _card(part: str, folder: Path, entry: Any) -> str:
+    """The small picture of an entry, with the first sentence of its summary."""
+    picture = next(
+        f"{entry.name}{s}" for s in (".svg", ".png") if (folder / (entry.name + s)).exists()
+    )
+    line = re.split(r"(?<=[.:?])\s", " ".join(entry.summary.split()))[0].rstrip(":")
+    return CARD.format(part=part, name=entry.name, title=entry.title, picture=picture, line=line)

@@ -81,6 +81,17 @@ def test_the_gallery_shows_every_model(site: Path) -> None:
     assert set(gallery_pages(site, "models")) == set(recurl.zoo.names())
 
 
+def test_the_index_of_the_gallery_shows_a_picture_of_each_page(site: Path) -> None:
+    index = (site / "gallery" / "index.html").read_text(encoding="utf-8")
+    cards = re.findall(
+        r'<img[^>]*class="sd-card-img-top"[^>]*>.*?href="(.*?)\.html', index, re.DOTALL
+    )
+    pages = [
+        f"{part}/{name}" for part in ("models", "examples") for name in gallery_pages(site, part)
+    ]
+    assert sorted(cards) == sorted(pages)
+
+
 def test_the_gallery_shows_every_example(site: Path) -> None:
     parts = {"answer_table.py", "call_graphs.py", "common.py", "flaky_server.py", "stub_model.py"}
     parts |= {"answers.csv", "towers_problem.hddl"}
