@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -11,6 +12,7 @@ from gymnasium import spaces
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
 from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach
 from tests.learn.machine_line import machine_line
+from tests.learn.paid_roots import PAID, Fees
 
 import recurl
 from recurl.errors import LimitError, ProtocolError
@@ -193,3 +195,38 @@ def test_a_counterfactual_reward_that_is_not_finite_stops_the_run() -> None:
     env.step = broken
     with pytest.raises(ProtocolError, match="step 0: the reward must be finite"):
         recurl.QLearning(env).learn(10)
+
+
+def play_by_predict(learner: Any, env: gym.Env[Any, Any]) -> float:
+    """Return of an episode."""
+    (observation, info), state, total, over = env.reset(seed=0), None, 0.0, False
+    while not over:
+        action, state = learner.predict(observation, state, info=info)
+        observation, reward, over, _, info = env.step(action)
+        total += float(reward)
+    return total
+
+
+@pytest.mark.parametrize("kind", PAID)
+def test_a_root_that_is_paid_at_its_end_is_learned_apart(kind: Any, tmp_path: Path) -> None:
+    learner = recurl.RecursiveQLearning(kind(), episode_limit=200).learn(30_000)
+    assert learner.test(1000).mean == pytest.approx(kind.best, abs=kind.tolerance)
+    assert play_by_predict(learner, kind()) > kind.best - 25
+    learner.save(tmp_path / "run.zip")
+    again = recurl.RecursiveQLearning.load(tmp_path / "run.zip", kind()).learn(1000)
+    assert again.test(1000).mean == pytest.approx(kind.best, abs=kind.tolerance)
+
+
+def test_a_root_of_its_own_can_be_turned_off() -> None:
+    apart = recurl.RecursiveQLearning(Fees(), episode_limit=200).learn(5000)
+    shared = recurl.RecursiveQLearning(Fees(), episode_limit=200, own_root=False).learn(5000)
+    assert (apart.test(1).mean, shared.test(1).mean) == (-2, -8)
+    assert not recurl.RecursiveQLearning(Fees(), preset="paper").settings.own_root
+
+
+def test_environments_made_from_models_share_the_root_with_calls() -> None:
+    env = gym.make("recurl/Cloud-v0")
+    made = [recurl.RecursiveQLearning(env, own_root=own) for own in (True, False)]
+    apart, shared = (learner.learn(500) for learner in made)
+    for name, array in shared.engine.arrays().items():
+        assert np.array_equal(apart.engine.arrays()[name], array)

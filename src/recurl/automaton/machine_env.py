@@ -89,6 +89,8 @@ class MachineEnv(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             counterfactual=counterfactual, _disable_deepcopy=True,
         )  # fmt: skip
         gym.Wrapper.__init__(self, env)
+        # The observation shows whether the stack is empty.
+        self.metadata = {**env.metadata, "root_as_callee": True}
         self.machine, self._labels, self._moves = machine, labels, Moves(machine)
         self._actions = Actions(env.action_space, self._moves)
         self.action_space = self._actions.space

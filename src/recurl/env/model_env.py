@@ -116,6 +116,7 @@ class ModelEnv(gym.Env[Any, Any]):
         "render_modes": ["ansi", "human", "rgb_array"],
         "render_fps": 4,
         "generative": True,
+        "root_as_callee": True,
     }
     action_space: spaces.Discrete
 

@@ -22,6 +22,11 @@ Generative access is optional: ``reset(options={"state": observation})`` begins 
 that was observed, or announced by a call, with no call pending; ``metadata["generative"] = True``
 says that an environment does so.
 
+The outermost call of an environment is not like those inside: what the world pays when it ends is
+not known, and may be a bonus for the whole task. So learners keep what they learn of it apart
+(their setting ``own_root``), unless ``metadata["root_as_callee"] = True`` says that it is worth
+what a call is whose exits are worth 0, as in a model.
+
 `check_recursive_env` plays and checks all of it.
 """
 
@@ -66,6 +71,17 @@ class Counterfactual(NamedTuple):
     next_observation: Any
     next_info: dict[str, Any]
     nested: bool
+
+
+def root_as_callee(env: Any) -> bool:
+    """Whether the outermost call of an environment is worth what a call with exits worth 0 is.
+
+    Example:
+        >>> import recurl
+        >>> root_as_callee(recurl.ModelEnv(recurl.zoo.cloud())), root_as_callee(gym.Env())
+        (True, False)
+    """
+    return bool(getattr(single_env(env), "metadata", {}).get("root_as_callee", False))
 
 
 def most_counterfactuals(env: Any) -> int:

@@ -23,6 +23,7 @@ from recurl.env.protocol import (
     not_announced,
     required_event,
     reset_result,
+    root_as_callee,
     step_result,
 )
 from recurl.errors import LimitError, ProtocolError
@@ -41,7 +42,9 @@ WIDTH = 8
 """Exits that a new store is made for; it is widened when a call has more."""
 
 
-def env_store(settings: Settings, flat: bool, random: np.ndarray | None = None) -> ContextStore:
+def env_store(
+    settings: Settings, flat: bool, random: np.ndarray | None = None, *, own_root: bool = False
+) -> ContextStore:
     """An empty store for an environment, of which nothing is known yet."""
     subject = {
         "vertices": np.zeros(64, k.VERTEX_RECORD),
@@ -49,7 +52,7 @@ def env_store(settings: Settings, flat: bool, random: np.ndarray | None = None) 
         "ports": np.zeros(64, np.int32),
         "n_exits": np.arange(WIDTH + 1),
     }
-    return ContextStore(settings, flat, subject, random=random)
+    return ContextStore(settings, flat, subject, own_root=own_root, random=random)
 
 
 class EnvEngine(StoreEngine):
@@ -82,7 +85,8 @@ class EnvEngine(StoreEngine):
         self.env, self.settings, self.flat = env, settings, flat
         self.view: View | None = None if flat else exits_view(env)
         self.evaluation_env = evaluation_env
-        self.store = env_store(settings, flat, random)
+        own_root = settings.own_root and not (flat or root_as_callee(env))
+        self.store = env_store(settings, flat, random, own_root=own_root)
         inherit = settings.inherit > 0
         self.numbering = Numbering(
             env.observation_space, env.action_space, self.store, inherit=inherit

@@ -32,6 +32,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         grain: Most steps of rounding from the worst exit to the best: the step is the quantum,
             doubled until no more are needed; 0 for any number.
         initial_value: Q-value of pairs never tried; above the true values it is optimistic.
+        own_root: In an environment, whether the outermost call has a context of its own, because
+            the end of the run may pay what the end of a call does not. Models, and environments
+            that say so (``metadata["root_as_callee"]``), have one context for both.
         gamma: Discount: what follows a step counts this much. Below 1, exit values are not taken
             relative to the worst exit: a constant that is promised later is worth less.
         episode_limit: Steps after which an episode is cut, or None.
@@ -52,6 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     grain: int = 0
     observation: str = "index"
     initial_value: float = 0.0
+    own_root: bool = False
     gamma: float = 1.0
     episode_limit: int | None = None
     seed: int = 0
@@ -86,6 +90,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "grain": 32,
         "replay": 8,
         "inherit": 50,
+        "own_root": True,
     },
     "deterministic": {
         "learning_rate": constant(1.0),

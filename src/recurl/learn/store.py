@@ -45,6 +45,7 @@ class ContextStore:
         flat: Take calls and returns for ordinary steps.
         subject: The arrays that say what is learned in.
         root: Kind of the context in which runs start.
+        own_root: In an environment, whether no call enters the context in which runs start.
         random: State of the random generator; a fresh stream of the seed if None.
     """
 
@@ -55,10 +56,13 @@ class ContextStore:
         subject: Mapping[str, Any],
         *,
         root: int = 0,
+        own_root: bool = False,
         random: np.ndarray | None = None,
     ) -> None:
         self.memory = int(SHARE * free_memory()) if settings.memory is None else settings.memory
         self.root, self.hashed = root, "first_pair" not in subject
+        # In an environment the context of the start is the first one of every kind, or of none.
+        self._first = -1 if own_root or not self.hashed else 0
         self.arrays = {name: np.zeros(0, kind) for name, kind in k.FIELDS.items()}
         given = {name: np.ascontiguousarray(a, k.FIELDS[name]) for name, a in subject.items()}
         kinds = len(given["n_exits"])
@@ -263,6 +267,8 @@ class ContextStore:
         more, n = exits - old, self.n_contexts
         a["vector"], a["n_exits"] = np.zeros(exits), np.arange(exits + 1)
         a["zero"], a["newest"] = (_longer(a[name], exits + 1) for name in ("zero", "newest"))
+        for name in ("zero", "newest"):
+            a[name][old + 1 :] = self._first
         # The context in which runs start has a 0 for every exit that there might be.
         a["values"] = np.concatenate([np.zeros(more), a["values"], np.zeros(more)])
         a["value_start"][1:n] += more
@@ -307,19 +313,19 @@ class ContextStore:
 
     def _link_contexts(self) -> None:
         """Chain the contexts of each kind, and note those whose exits are all worth 0."""
-        a, kind = self.arrays, self.kind
-        # In an environment the context of the start is the first one of every kind.
-        first = 0 if self.hashed else -1
+        a, kind, first = self.arrays, self.kind, self._first
         for name in ("zero", "newest"):
             a[name].fill(first)
         _link(kind, a["older"], a["newest"], first)
         if self.hashed:
             a["newest"][0], a["older"][0] = 0, -1
+        if first == 0:
             return
-        exits = a["n_exits"][kind]
+        exits = self._exits(kind)
         owner = np.repeat(np.arange(len(kind)), exits)
-        zero = np.bincount(owner, self.values != 0, len(kind)) == 0
-        a["zero"][kind[zero]] = np.flatnonzero(zero)
+        zero = np.flatnonzero(np.bincount(owner, self.values != 0, len(kind)) == 0)
+        zero = zero[int(self.hashed) :]
+        a["zero"][kind[zero]] = zero
 
     # Checkpoints
 

@@ -48,6 +48,7 @@ class TabularLearner(Learner):
         grain: int | None = None,
         observation: str | None = None,
         initial_value: float | None = None,
+        own_root: bool | None = None,
         gamma: float | None = None,
         episode_limit: int | None = None,
         seed: int = 0,

@@ -42,6 +42,7 @@ class LiveWorld(gym.Env[str, Any]):
 
     observation_space = spaces.Text(1000)
     action_space = spaces.Discrete(MOST_OPTIONS)
+    metadata: dict[str, Any] = {"render_modes": [], "root_as_callee": True}  # noqa: RUF012
 
     def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Not possible: call the live program instead."""

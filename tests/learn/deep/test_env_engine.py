@@ -22,6 +22,7 @@ from gymnasium.wrappers import (
 from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach, LateToTell
 from tests.learn.deep.small import ON_ENVIRONMENT as TINY
 from tests.learn.machine_line import machine_line
+from tests.learn.paid_roots import Fees
 
 import recurl
 from recurl.errors import LimitError, ProtocolError
@@ -499,3 +500,21 @@ def test_lanes_of_a_vector_environment_store_their_own_counterfactual_steps() ->
     stored = np.asarray(learner.engine.stored.reward)
     assert np.count_nonzero(stored[: 20 * rows]) == 20 * rows
     assert not stored[20 * rows :].any()
+
+
+def test_the_network_sees_whether_the_outermost_call_runs(tmp_path: Path) -> None:
+    settings = {**TINY, "batch": 16, "warm_up": 100, "buffer": 2000, "target_every": 50}
+    settings |= {"learning_rate": 0.01, "exploration": 0.3, "episode_limit": 20, "max_exits": 1}
+    apart, shared = (DeepRecursiveQLearning(Fees(), own_root=x, **settings) for x in (True, False))
+    assert (apart.engine.shape.observation, shared.engine.shape.observation) == ((3,), (2,))
+    assert (apart.learn(1500).test(2).mean, shared.learn(1500).test(2).mean) == (-2, -8)
+    env = Fees()
+    (observation, info), state, actions, over = env.reset(), None, [], False
+    while not over:
+        action, state = apart.predict(observation, state, info=info)
+        actions.append(int(action))
+        observation, _, over, _, info = env.step(action)
+    assert actions == [0, 1, 1]
+    apart.save(tmp_path / "run.zip")
+    again = DeepRecursiveQLearning.load(tmp_path / "run.zip", Fees())
+    assert again.test(2).mean == -2

@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 from tests.learn.breaches import BREACHES, STEPS_BEFORE, Breach, LateToTell
+from tests.learn.paid_roots import PAID, Answer, Crawl
 
 import recurl
 from recurl import ModelBasedRecursiveLearning
@@ -185,3 +186,18 @@ def test_an_environment_that_tells_no_event_on_reset_is_not_called_silent():
     with pytest.warns(UserWarning, match="reports no events") as told:
         ModelBasedRecursiveLearning(recurl.FlatView(Breach())).learn(20).learn(20)
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("kind", PAID)
+def test_a_root_that_is_paid_at_its_end_is_learned_apart(kind):
+    made = learner(kind(), 5000 if kind is Crawl else 1500)
+    assert made.test(1000).mean == pytest.approx(kind.best, abs=min(kind.tolerance, 1.0))
+
+
+def test_states_of_the_root_are_told_apart_and_saved(tmp_path):
+    made = learner(Answer(), 500)
+    assert set(made.learned_model().model.labels.values()) == {"0", "0 at the root"}
+    made.save(tmp_path / "run.zip")
+    again = ModelBasedRecursiveLearning.load(tmp_path / "run.zip", Answer())
+    assert again.learn(100).test(1).mean == 10
+    assert learner(Answer(), own_root=False).engine.counts.root_states == set()

@@ -108,6 +108,29 @@ def observation_encoder(space: spaces.Space[Any]) -> tuple[tuple[int, ...], str,
     return shape, dtype, lambda seen: np.asarray(seen, dtype).ravel()
 
 
+def marked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape with room for a mark: one more number, or one more channel of an image.
+
+    Example:
+        >>> marked_shape((5,)), marked_shape((8, 8)), marked_shape((8, 8, 3))
+        ((6,), (8, 8, 2), (8, 8, 4))
+    """
+    if len(shape) == 1:
+        return (shape[0] + 1,)
+    return (*shape[:2], 2) if len(shape) == 2 else (*shape[:-1], shape[-1] + 1)
+
+
+def with_mark(row: np.ndarray, shape: tuple[int, ...], on: bool) -> np.ndarray:
+    """A flat observation with a mark that is on or off, given the shape of both.
+
+    Example:
+        >>> with_mark(np.array([0.5, 0.0], np.float32), (3,), True).tolist()
+        [0.5, 0.0, 1.0]
+    """
+    mark = np.full((*shape[:-1], 1), on * (255 if row.dtype == np.uint8 else 1), row.dtype)
+    return np.concatenate([row.reshape(*shape[:-1], shape[-1] - 1), mark], axis=-1).ravel()
+
+
 def known_exits(env: Any) -> int | None:
     """Most exits of anything called in an environment that is made from a model; else None."""
     model = getattr(single_env(env).unwrapped, "model", None)

@@ -34,10 +34,16 @@ from recurl.env.protocol import (
     not_announced,
     not_in_space,
     required_event,
+    root_as_callee,
 )
 from recurl.errors import ProtocolError
 from recurl.interrupts import requested
-from recurl.learn.deep.encoding import known_exits, observation_encoder
+from recurl.learn.deep.encoding import (
+    known_exits,
+    marked_shape,
+    observation_encoder,
+    with_mark,
+)
 from recurl.learn.deep.engine import (
     DeepEngine,
     Vector,
@@ -247,6 +253,9 @@ class DeepEnvEngine(DeepEngine):
             raise ProtocolError(f"Q-values need Discrete actions, not {self.lanes.action_space}")
         self._first_number = int(self.lanes.action_space.start)
         observation, dtype, self._encode = observation_encoder(self.lanes.observation_space)
+        self._own_root = settings.own_root and not (flat or root_as_callee(env))
+        if self._own_root:
+            observation = marked_shape(observation)
         exits = 0 if flat else settings.max_exits or known_exits(env) or 1
         self.shape = shape = NetworkShape(observation, exits, int(self.lanes.action_space.n))
         ports = exits * shape.features if settings.keeps_ports else 0
@@ -394,7 +403,7 @@ class DeepEnvEngine(DeepEngine):
         s.real[lane] = moment.real
         if moment.real:
             s.reward[lane] = moment.reward
-            s.there[lane] = row = self._row(moment.observation)
+            s.there[lane] = row = self._row(moment.observation, self._ends_at_root(lane, moment))
             s.mask[lane] = self._mask(row, moment.info, over=moment.terminated)
             if self._others is not None:
                 self._note_counterfactuals(lane, moment.info.get("counterfactuals", ()))
@@ -408,6 +417,12 @@ class DeepEnvEngine(DeepEngine):
             s.next[lane], s.next_mask[lane] = s.there[lane], s.mask[lane]
         s.ends[lane] = moment.terminated or moment.truncated or moment.fresh is not None
 
+    def _ends_at_root(self, lane: int, moment: Moment) -> bool:
+        """Whether a step that is not noted yet ends in the outermost call."""
+        event = moment.info.get("event")
+        called, returned = (isinstance(event, str) and event == x for x in ("call", "return"))
+        return not called and len(self._stacks[lane]) == returned
+
     def _note_move(self, lane: int, moment: Moment) -> None:
         s, stack = self._seen, self._stacks[lane]
         assert s is not None
@@ -418,7 +433,7 @@ class DeepEnvEngine(DeepEngine):
         if event == "call":
             s.move[lane] = CALLS
             exits = announced_exits(moment.info, self.view)
-            ports, mask = self._ports(exits)
+            ports, mask = self._ports(exits, at_root=not stack)
             stack.append((s.values[lane].copy(), ports, len(exits)))
             s.ports[lane], s.ports_mask[lane] = ports, mask
         elif event == "return":
@@ -447,7 +462,9 @@ class DeepEnvEngine(DeepEngine):
         looks: Sequence[Any] = (other.observation, other.next_observation)
         if self._shown is not None:
             looks = self._shown(looks)
-        s.here[row], s.there[row] = map(self._row, looks)
+        event = None if self.flat else known_event(other.next_info, other.terminated)
+        s.here[row] = self._row(looks[0], not other.nested)
+        s.there[row] = self._row(looks[1], not other.nested and event is None)
         self._mask(s.here[row], other.info)
         s.mask[row] = self._mask(s.there[row], other.next_info)
         s.action[row] = int(other.action) - self._first_number
@@ -456,16 +473,16 @@ class DeepEnvEngine(DeepEngine):
         if self.flat:
             return
         s.values[row] = values
-        event = known_event(other.next_info, other.terminated)
         if event == "call":
             exits = announced_exits(other.next_info, self.view)
-            s.move[row], (s.ports[row], s.ports_mask[row]) = CALLS, self._ports(exits)
+            s.move[row] = CALLS
+            s.ports[row], s.ports_mask[row] = self._ports(exits, at_root=not other.nested)
         elif event == "return":
             exit = exit_taken(other.next_info, self.shape.exits)
             s.move[row], s.worth[row], s.exit[row] = EXITS, values[exit], exit
 
-    def _row(self, observation: Any) -> np.ndarray:
-        """An observation as the network sees it."""
+    def _row(self, observation: Any, at_root: bool) -> np.ndarray:
+        """An observation, of the outermost call or of another one, as the network sees it."""
         space = self.observation_space
         try:
             row, good = self._encode(observation), fits(observation, space)
@@ -474,17 +491,22 @@ class DeepEnvEngine(DeepEngine):
         if not good:
             raise not_in_space(observation, space)
         finite_observation(row)
-        return row
+        return with_mark(row, self.shape.observation, at_root) if self._own_root else row
 
-    def _ports(self, exits: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Observations and actions after each exit, as wide as the network."""
+    def _ports(self, exits: Sequence[Any], at_root: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Observations and actions after each exit, as wide as the network.
+
+        Args:
+            exits: The observations.
+            at_root: Whether the caller is the outermost call.
+        """
         count, most = len(exits), self.shape.exits
         if count > most:
             raise ProtocolError(f"a call has {count} exits, but the network {most}: set max_exits")
         ports = np.zeros((most, self.shape.features), self.program.record.dtype)
         mask = np.zeros((most, self.shape.actions), bool)
         for k, observation in enumerate(exits):
-            ports[k] = row = self._row(observation)
+            ports[k] = row = self._row(observation, at_root)
             mask[k] = self._masks.get(row.tobytes(), True)
         return ports, mask
 
@@ -513,7 +535,7 @@ class DeepEnvEngine(DeepEngine):
         observation, info = look
         self._reports_events = "event" in info
         self._silent = self._silent and not self._reports_events
-        self._seen.next[lane] = row = self._row(observation)
+        self._seen.next[lane] = row = self._row(observation, at_root=True)
         self._seen.next_mask[lane] = self._mask(row, info)
 
     def _close(self, lane: int, cut: bool) -> None:
@@ -543,15 +565,25 @@ class DeepEnvEngine(DeepEngine):
         seeds = np.random.default_rng([self.settings.seed, stream]).integers(2**31, size=episodes)
         return play_together(self, envs, seeds.tolist(), limit, self.settings.gamma)
 
+    @property
+    def start(self) -> Vector:
+        """Context in which an episode begins: exit values, and a 1 if the network sees the root."""
+        return (*super().start, 1.0) if self._own_root else super().start
+
     def enter(self, context: Vector, exits: Sequence[Any], observation: Any) -> Vector:
         """Context that a greedy run enters by a call."""
-        values = np.asarray(context, np.float32)
-        found = policy_values(self.program, self.agent.learned, values, *self._ports(exits))
-        return tuple(np.asarray(found).tolist())
+        values = np.array(context[: self.shape.exits], np.float32)
+        ports = self._ports(exits, self._is_root(context))
+        found = policy_values(self.program, self.agent.learned, values, *ports)
+        return (*np.asarray(found).tolist(), *((0.0,) if self._own_root else ()))
+
+    def _is_root(self, context: Vector) -> bool:
+        return self._own_root and context[-1] == 1.0
 
     def greedy(self, context: Vector, observation: Any, mask: np.ndarray | None) -> int:
         """Action of greatest value."""
-        row, values = self._row(observation), np.asarray(context, np.float32)
+        row = self._row(observation, self._is_root(context))
+        values = np.array(context[: self.shape.exits], np.float32)
         legal = self._marks(mask)
         found = policy_action(self.program, self.agent.learned, row, values, legal)
         return int(found) + self._first_number
@@ -560,8 +592,9 @@ class DeepEnvEngine(DeepEngine):
         self, contexts: Sequence[Vector], observations: Sequence[Any], masks: Sequence[Any]
     ) -> list[int]:
         """Actions of greatest value in several states."""
-        rows = np.stack([self._row(observation) for observation in observations])
-        values = np.asarray(contexts, np.float32).reshape(len(rows), self.shape.exits)
+        pairs = zip(observations, map(self._is_root, contexts), strict=True)
+        rows = np.stack([self._row(*pair) for pair in pairs])
+        values = np.array([context[: self.shape.exits] for context in contexts], np.float32)
         legal = np.ones((len(rows), self.shape.actions), bool)
         for i, mask in enumerate(masks):
             legal[i] = True if mask is None else mask

@@ -48,6 +48,7 @@ class DeepLearner(Learner):
         learning_rate: Schedule | float | None = None,
         exploration: Schedule | float | None = None,
         exploration_repeat: int | None = None,
+        own_root: bool | None = None,
         gamma: float | None = None,
         network: str | None = None,
         hidden: Sequence[int] | None = None,

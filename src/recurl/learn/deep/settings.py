@@ -30,6 +30,9 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         exploration: Probability to take any action instead of the best: a number or a schedule.
         exploration_repeat: Most steps for which an action that explores is repeated: it is taken
             for k steps or more with probability 1/k. 1 draws every step by itself.
+        own_root: In an environment, whether the network sees which states are of the outermost
+            call, because the end of the run may pay what the end of a call does not. In models,
+            and environments that say so (``metadata["root_as_callee"]``), it need not.
         gamma: Discount per step, in (0, 1]. Below 1 exit values are not shifted by their minimum.
         network: The network by name: ``"mlp"`` (fully connected), ``"cnn"`` (two convolutions
             before that, for images), ``"gather"`` (which reads exit values off where a state
@@ -88,6 +91,7 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     learning_rate: Schedule = constant(0.0005)
     exploration: Schedule = linear(1.0, 0.1, 30_000)
     exploration_repeat: int = 1
+    own_root: bool = False
     gamma: float = 1.0
     network: str = "mlp"
     hidden: tuple[int, ...] = (128, 128)
@@ -187,6 +191,7 @@ def _is_factor(value: object) -> bool:
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "swift": {
+        "own_root": True,
         "observation": "categories",
         "gated": True,
         "reward_scale": "warm_up",
@@ -202,6 +207,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "evaluate_limit": 1_000,
     },
     "parallel": {
+        "own_root": True,
         "observation": "categories",
         "activation": "relu",
         "gated": True,

@@ -27,6 +27,7 @@ def header_of(engine: ModelBasedEngine) -> dict[str, Any]:
     return {
         "subject": subject,
         "states": [encode_key(key) for key in counts.states],
+        "root_states": sorted(counts.root_states),
         "run": [getattr(engine, name) for name in _NUMBERS],
         "tally": [*engine.tally, engine._length, engine._return],
         "earnings": engine.planner.beliefs.earnings,
@@ -115,6 +116,11 @@ def _restore_counts(
 ) -> None:
     for text in header["states"]:
         counts.add_state(decode_key(text))
+    keys = list(counts.states)
+    for state in map(int, header.get("root_states", ())):
+        if not 0 <= state < len(keys) or not isinstance(keys[state], tuple):
+            raise ValueError("a state of the outermost call is not one")
+        counts.root_states.add(state)
     last = len(counts.states) - 1
     after = expect(arrays, "box_after", np.int64, 0, last).tolist()
     ends = np.cumsum(expect(arrays, "box_exits", np.int64, 1, max(len(after), 1))).tolist()

@@ -52,6 +52,8 @@ class OutcomeCounts:
         after: States after the exits of each box.
         entries: Some entry that each box calls.
         starts: How often runs have begun at each state.
+        root_states: States of the outermost call, where it has states of its own. Their keys are
+            tuples of one, which no other key in the same space is.
 
     Example:
         >>> counts = OutcomeCounts(spaces.Discrete(3), spaces.Discrete(2))
@@ -83,24 +85,29 @@ class OutcomeCounts:
         self.after: list[tuple[int, ...]] = []
         self.entries: list[int] = []
         self.starts: dict[int, int] = {}
+        self.root_states: set[int] = set()
         self._places: dict[tuple[int, int, int, int], list[int]] = {}
         # The latest mask of each state, as bytes; True where there was none.
         self._masks: dict[int, bytes | bool] = {}
 
-    def state(self, observation: Any) -> int:
-        """Number of an observation, new if it was never met."""
-        number = self.find(observation)
+    def state(self, observation: Any, at_root: bool = False) -> int:
+        """Number of an observation, new if it was never met; at the root, it has another one."""
+        number = self.find(observation, at_root)
         if number < 0:
             check_form(observation, self._observations)
-            number = self.add_state(self.key(observation))
+            key = self.key(observation)
+            number = self.add_state((key,) if at_root else key)
+            if at_root:
+                self.root_states.add(number)
         return number
 
-    def find(self, observation: Any) -> int:
+    def find(self, observation: Any, at_root: bool = False) -> int:
         """Number of an observation; -1 if it was never met."""
         try:
-            return self.states.get(self.key(observation), -1)
+            key = self.key(observation)
         except NOT_OBSERVATIONS:
             raise not_in_space(observation, self._observations) from None
+        return self.states.get((key,) if at_root else key, -1)
 
     def add_state(self, key: Hashable) -> int:
         """A new state, by the key of its observation."""
@@ -109,9 +116,9 @@ class OutcomeCounts:
         self.parent.append(number)
         return number
 
-    def visit(self, observation: Any, mask: np.ndarray | None) -> int:
+    def visit(self, observation: Any, mask: np.ndarray | None, at_root: bool = False) -> int:
         """Number of the state that a run stands at; its pairs are known from now on."""
-        state = self.state(observation)
+        state = self.state(observation, at_root)
         text = mask.tobytes() if isinstance(mask, np.ndarray) else mask is None
         if text and self._masks.get(state) == text:
             return state

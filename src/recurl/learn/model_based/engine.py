@@ -23,6 +23,7 @@ from recurl.env.protocol import (
     not_announced,
     required_event,
     reset_result,
+    root_as_callee,
     step_result,
 )
 from recurl.errors import ProtocolError
@@ -111,6 +112,7 @@ class ModelBasedEngine:
             raise ProtocolError(f"model-based learning needs Discrete actions, not {found}")
         self.settings, self.evaluation_env = settings, evaluation_env
         self.view: View | None = exits_view(self.env)
+        self._own_root = settings.own_root and not root_as_callee(self.env)
         self.counts = OutcomeCounts(self.env.observation_space, self.env.action_space)
         beliefs = self._beliefs(_ACTING, settings.prior, optimistic=True, same=_COARSE)
         self.planner = Planner(beliefs, most=settings.contexts, aside=1)
@@ -191,7 +193,7 @@ class ModelBasedEngine:
         self._read_event = required_event if "event" in info else known_event
         if not self._has_begun:
             self._silent = "event" not in info
-        state = self.counts.visit(observation, info.get("action_mask"))
+        state = self.counts.visit(observation, info.get("action_mask"), self._own_root)
         self.counts.begin(state)
         if not self.planner.contexts:
             self.planner.begin(state)
@@ -244,8 +246,9 @@ class ModelBasedEngine:
         counts = self.counts
         exits = announced_exits(info, self.view) if event == "call" else ()
         exit = self._exit_taken(info, observation) if event == "return" else -1
-        after = [counts.state(seen) for seen in exits]
-        state = self._state = counts.visit(observation, info.get("action_mask"))
+        after = [counts.state(seen, self._at_root()) for seen in exits]
+        at_root = event != "call" and self._at_root(returned=event == "return")
+        state = self._state = counts.visit(observation, info.get("action_mask"), at_root)
         if event == "call":
             box = counts.find_box(after, state)
             self._announced[box] = exits
@@ -258,6 +261,14 @@ class ModelBasedEngine:
         else:
             counts.add(pair, STEP, state, -1, reward)
 
+    def _at_root(self, returned: bool = False) -> bool:
+        """Whether states of the root are those of the outermost call, and that runs now.
+
+        Args:
+            returned: Ask what runs after the latest call has returned.
+        """
+        return self._own_root and len(self._stack) == returned
+
     def _exit_taken(self, info: dict[str, Any], observation: Any) -> int:
         """The exit by which the latest call returned."""
         if not self._stack:
@@ -265,7 +276,7 @@ class ModelBasedEngine:
         box, _ = self._stack[-1]
         after = self.counts.after[box]
         exit = exit_taken(info, len(after))
-        if self.counts.state(observation) != after[exit]:
+        if self.counts.state(observation, self._at_root(returned=True)) != after[exit]:
             raise not_announced(exit, self._announced[box][exit], observation)
         return exit
 
@@ -334,15 +345,16 @@ class ModelBasedEngine:
 
     def enter(self, context: Context, exits: Sequence[Any], observation: Any) -> Context:
         """Context that the kept policy enters by a call."""
-        counts = self.counts
-        states = [counts.find(seen) for seen in exits]
+        counts, at_root = self.counts, context.state in self.counts.root_states
+        states = [counts.find(seen, at_root) for seen in exits]
         box, entry = counts.boxes.get(tuple(states)), counts.find(observation)
         found = context.children.get(box) if box is not None else None
         return found or self.kept.beliefs.enter(context, states, entry)
 
     def greedy(self, context: Context, observation: Any, mask: np.ndarray | None) -> int:
         """Action of the kept policy; the first that there is where nothing is known."""
-        state = self.counts.find(observation)
+        at_root = context.state in self.counts.root_states
+        state = self.counts.find(observation, at_root)
         if state < 0 or not self.counts.pairs_of[state]:
             return self.legal(observation, mask)[0]
         return self.kept_action(context, state)

@@ -49,6 +49,7 @@ class ModelBasedRecursiveLearning(Learner):
         model_or_env: A model, or a Gymnasium environment that keeps the recursive protocol.
         preset: Named settings that the others override; there is one, ``"swift"``.
         prior: Weight of the unknown among the outcomes of a pair, in samples.
+        own_root: Whether the outermost call of an environment has states of its own.
         gamma: Discount: what follows a step counts this much.
         plan_every: Least steps between plans.
         plan_share: The same, as a share of the steps so far.
@@ -86,6 +87,7 @@ class ModelBasedRecursiveLearning(Learner):
         *,
         preset: str = DEFAULT_PRESET,
         prior: float | None = None,
+        own_root: bool | None = None,
         gamma: float | None = None,
         plan_every: int | None = None,
         plan_share: float | None = None,
@@ -139,7 +141,9 @@ class ModelBasedRecursiveLearning(Learner):
 
         def shown(state: int) -> str:
             key: Any = keys[state]
-            return repr(key) if self.model is None else self.model.vertex_name(key)
+            if self.model is not None:
+                return self.model.vertex_name(key)
+            return f"{key[0]!r} at the root" if state in counts.root_states else repr(key)
 
         return learned(counts, f"learned {self.subject}", shown)
 

@@ -15,6 +15,9 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     Attributes:
         prior: Weight of the unknown among the outcomes of a pair, in samples.
+        own_root: In an environment, whether the outermost call has states of its own, because the
+            end of the run may pay what the end of a call does not. Models, and environments that
+            say so (``metadata["root_as_callee"]``), have the same states for both.
         gamma: Discount: what follows a step counts this much.
         plan_every: Least steps between plans.
         plan_share: The same, as a share of the steps so far: plans become rarer.
@@ -28,6 +31,7 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """
 
     prior: float = 1.0
+    own_root: bool = False
     gamma: float = 1.0
     plan_every: int = 25
     plan_share: float = 1 / 8
@@ -58,7 +62,7 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         return self.evaluate_limit or self.episode_limit or 100_000
 
 
-PRESETS: dict[str, dict[str, Any]] = {DEFAULT_PRESET: {}}
+PRESETS: dict[str, dict[str, Any]] = {DEFAULT_PRESET: {"own_root": True}}
 """Settings by name."""
 
 
