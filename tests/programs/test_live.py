@@ -148,7 +148,7 @@ def test_other_exceptions_propagate_and_learning_goes_on() -> None:
             live(False)
     assert live.greedy(False) is None
     assert live.total == 1.0
-    assert live.learner.engine.episodes == 200
+    assert live.learner.engine.episodes == 300
     with pytest.raises(RecurlError, match="outside a program"):
         recurl.reward(1)
 
@@ -257,3 +257,52 @@ def test_rewards_may_be_texts() -> None:
     live = program_of('@program\ndef f():\n    reward("1/2")\n    reward(2)').live()
     live()
     assert live.total == 2.5
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_was_paid_before_an_exception_is_learned(inside: bool) -> None:
+    source = """
+    @program
+    def work():
+        if choose("crash", "safe") == "crash":
+            reward(-10)
+            raise OSError("gone")
+        reward(-1)
+
+    @program
+    def outer():
+        work()
+        reward(-1)
+    """
+    live = program_of(source, "outer" if inside else "work").live(seed=1, exploration=0.1)
+    crashes = 0
+    for _ in range(200):
+        try:
+            live()
+        except OSError:
+            crashes += 1
+    assert 1 <= crashes < 40
+    assert live.learner.engine.episodes == 200
+    live.greedy()
+    assert live.total == (-2 if inside else -1)
+
+
+def test_an_interrupt_says_nothing_about_a_choice() -> None:
+    names = written(
+        """
+        STOPS = [True]
+        @program
+        def work():
+            choose("a", "a")
+            reward(-1)
+            if STOPS:
+                raise KeyboardInterrupt
+        """
+    )
+    live = names["work"].live()
+    with pytest.raises(KeyboardInterrupt):
+        live()
+    assert (live.learner.steps, live.learner.engine.episodes) == (0, 0)
+    names["STOPS"].clear()
+    live()
+    assert (live.learner.steps, live.learner.engine.episodes) == (1, 1)

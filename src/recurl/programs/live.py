@@ -53,7 +53,9 @@ class Live:
     """A program that learns while it works; made by `Program.live`.
 
     Calling it runs the function for real and returns what that returns. An exception that the
-    function raises ends the episode and propagates; what was learned stays.
+    function raises ends the episode and propagates: what was paid before it is learned, and nothing
+    more is earned. Ctrl-C, and an error of this library, say nothing about the choices: what was
+    paid after the last choice is dropped.
 
     Args:
         program: The function.
@@ -95,14 +97,24 @@ class Live:
     def _episode(self, arguments: tuple[Any, ...], named: dict[str, Any], learning: bool) -> Any:
         self._reset()
         self._learning, self.total = learning, 0.0
-        with running(self):
-            result = self.program.function(*arguments, **named)
-        if learning:
+        try:
+            with running(self):
+                result = self.program.function(*arguments, **named)
+        except (KeyboardInterrupt, RecurlError):
+            raise  # says nothing about the choices
+        except BaseException:
+            self._end()
+            raise
+        self._end()
+        return result
+
+    def _end(self) -> None:
+        """Report the end of an episode to the learner."""
+        if self._learning:
             if self._move != BEGIN:
                 self._settle(self.program)
                 self._engine.tell(0, EXITS, -1, self._paid)
             self._engine.count_episode(self.total)
-        return result
 
     def choices(self) -> dict[tuple[str, int], dict[Any, Any]]:
         """The best choice known, for each function and line, by what is observed there.
