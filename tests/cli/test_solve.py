@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from recurl import Builder, dump
 from recurl.policy import Policy
 from recurl.zoo import cloud
 
@@ -37,6 +38,59 @@ def test_other_questions(run_json: RunJson) -> None:
 def test_infinity_is_an_answer(run_json: RunJson) -> None:
     data = run_json("solve", "gambler", "p=0.75")
     assert math.inf == float(data["lower"]) == float(data["upper"])
+
+
+def test_rewards_of_a_property_are_infinite_where_the_goal_is_missed(
+    run: Run, run_json: RunJson
+) -> None:
+    builder = Builder("wait").component("A", entries="in", exits="done").at("in")
+    builder.action("wait").to("room").at("room").action("wait").to("room")
+    dump(builder.action("work", reward=1).to("done").build(), "wait.umb")
+    for direction, value in (("min", 1), ("max", math.inf)):
+        asked = f'R{direction}=? [ F "done" ]'
+        data = run_json("solve", "wait.umb", "--property", asked, "--certificate", "c.cert")
+        assert data["endless"] == "inf"
+        assert float(data["lower"]) == pytest.approx(value)
+        assert float(data["upper"]) == pytest.approx(value)
+        verdict = run_json("verify", "wait.umb", f"property={asked}", "c.cert")
+        assert verdict["endless"] == "inf"
+        assert "inf for runs that do not end" in verdict["claim"]
+    collected = run_json("solve", "wait.umb", "--objective", "min")
+    assert (collected["endless"], collected["upper"]) == (None, 0)
+    given = run_json("solve", "wait.umb", "--objective", "min", "--endless", "inf")
+    assert given["lower"] == pytest.approx(1)
+    asked = 'Rmin=? [ F "done" ]'
+    free = run_json("solve", "wait.umb", "--property", asked, "--endless", "none")
+    assert (free["endless"], free["upper"]) == (None, 0)
+
+
+DOMAIN = """
+(define (domain lazy) (:requirements :hierarchy :typing)
+ (:predicates (begun) (finished))
+ (:task work :parameters ())
+ (:method again :parameters () :task (work) :ordered-subtasks (and (work)))
+ (:method properly :parameters () :task (work) :ordered-subtasks (and (begin) (finish)))
+ (:action begin :parameters () :precondition () :effect (begun))
+ (:action finish :parameters () :precondition (begun) :effect (finished)))
+"""
+PROBLEM = """
+(define (problem p) (:domain lazy)
+ (:htn :ordered-subtasks (and (work))) (:init))
+"""
+
+
+def test_plans_have_to_end(run_json: RunJson) -> None:
+    """A method that calls its own task for free, again and again, is not the least cost."""
+    pytest.importorskip("unified_planning", reason="needs the extra planning")
+    Path("lazy.hddl").write_text(DOMAIN)
+    Path("problem.hddl").write_text(PROBLEM)
+    data = run_json("solve", "lazy.hddl", "problem=problem.hddl", "--certificate", "c.cert")
+    assert data["endless"] == "-inf"
+    assert float(data["lower"]) == pytest.approx(-2)
+    verdict = run_json("verify", "lazy.hddl", "problem=problem.hddl", "c.cert")
+    assert float(verdict["lower"]) == pytest.approx(-2)
+    free = run_json("solve", "lazy.hddl", "problem=problem.hddl", "--endless", "none")
+    assert free["lower"] == 0
 
 
 @pytest.mark.parametrize(("threshold", "decided"), [("-6", True), ("-5", False)])

@@ -47,6 +47,13 @@ def solve(
             "end' for the runs that end."
         ),
     ] = "reward",
+    endless: Annotated[
+        str | None,
+        typer.Option(
+            help="What a run that does not end is worth: 'inf', '-inf', or 'none' for what it "
+            "collects. Rewards of a property: inf; plans of HDDL: -inf; else none."
+        ),
+    ] = None,
     at_least: Annotated[
         float | None, real("Stop when it is clear whether the optimum reaches this.")
     ] = None,
@@ -95,7 +102,10 @@ def solve(
     given += [f"constants={constants}"] * (constants is not None)
     if property is not None:
         given.append(f"property={property}")
-        objective, of = _question(property, objective)
+        objective, of, meant = _question(property, objective)
+        endless = endless or meant
+    elif Path(model).suffix == ".hddl" and of in ("reward", "steps") and discount is None:
+        endless = endless or "-inf"
     called = _called(model, given, arg or [], source)
     found = called.unfolded.model if called is not None else read_model(model, given)
     for vertex in vertices:
@@ -107,6 +117,7 @@ def solve(
             epsilon,
             objective=objective,
             of=of,
+            endless=None if endless == "none" else endless,
             at_least=at_least,
             gamma=discount,
             callback=progress.interval,
@@ -129,12 +140,12 @@ def solve(
             _print_violation(solution)
 
 
-def _question(property: str, objective: str) -> tuple[str, str]:
-    """Objective and total that a property asks for; a chain needs no max or min."""
+def _question(property: str, objective: str) -> tuple[str, str, str | None]:
+    """Objective, total and worth of endless runs of a property; a chain needs no max or min."""
     from recurl.model.formats.properties import asked
 
     question = asked(property)
-    return question.objective or objective, question.of
+    return question.objective or objective, question.of, question.endless
 
 
 def _split(arguments: list[str], explain: bool) -> tuple[list[str], list[str]]:
@@ -187,6 +198,7 @@ def _data(solution: Solution, threshold: float | None) -> dict[str, Any]:
         "objective": question.objective,
         "rewards": question.rewards,
         "exit_values": list(question.exit_values),
+        "endless": question.endless,
         "lower": solution.lower,
         "upper": solution.upper,
         "method": solution.method,

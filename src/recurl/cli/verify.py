@@ -59,6 +59,7 @@ def verify(
             "objective": verdict.objective,
             "rewards": verdict.rewards,
             "exit_values": verdict.exit_values,
+            "endless": verdict.endless,
             "lower": verdict.lower,
             "upper": verdict.upper,
             "steps": verdict.steps,

@@ -103,6 +103,8 @@ class Values(msgspec.Struct, frozen=True):
             in order; runs start in the first copy. States, and actions, are those of all copies.
             Empty if there is one copy of each component.
         progress: g(s) >= 0 by state: where L > 0, errors of L that are multiples of g get smaller.
+            With contexts, and where a run that does not end is worth an infinite amount, it counts
+            for nothing, and the bounds may have any sign.
     """
 
     contexts: list[tuple[int, int, int]]
@@ -148,6 +150,8 @@ class Certificate(msgspec.Struct, frozen=True):
             units of 2**scale.
         infinite: ``"inf"`` or ``"-inf"`` if that is claimed of the optimum, in place of both ends.
         values: Bounds by state, in the place of points, pieces and steps.
+        endless: ``"inf"`` or ``"-inf"`` if a run that does not end is worth that; None for what it
+            collects.
         recurl_certificate: Version of the format.
     """
 
@@ -168,6 +172,7 @@ class Certificate(msgspec.Struct, frozen=True):
     infinite: str | None = None
     scale: int = 0
     values: Values | None = None
+    endless: str | None = None
     recurl_certificate: int = 1
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -219,6 +224,8 @@ def check_form(model: RMDP, given: Certificate) -> None:
         raise CertificateError(f"unknown question {given.objective!r} of {given.rewards!r}")
     if given.infinite not in _INFINITE:
         raise CertificateError(f"an optimum cannot be {given.infinite!r}")
+    if given.endless not in _INFINITE or (given.endless and given.rewards == "none"):
+        raise CertificateError(f"a run that does not end cannot be worth {given.endless!r}")
     if abs(given.scale) > LARGEST_SCALE:
         raise CertificateError(f"a unit of 2**{given.scale} is beyond all numbers of models")
     if not np.isfinite(np.fromiter(numbers(given), np.float64)).all():
@@ -301,7 +308,7 @@ class _Form:
         """A number per state and an action per vertex of all contexts, or of all copies."""
         t, given = self.tables, self.given
         paid = given.rewards != "none"
-        known = given.infinite is None or (paid and not values.contexts)
+        known = given.infinite is None or (paid and not (values.contexts and not given.endless))
         self._require(known, "an infinite total, and no contexts")
         (self._check_contexts if values.contexts else self._check_copies)(values)
         components, _ = values.copied(t)

@@ -41,6 +41,7 @@ def solve(
     *,
     objective: str = "max",
     of: str = "reward",
+    endless: str | None = None,
     at_least: float | None = None,
     gamma: float | str | None = 1,
     near: Sequence[Floats] = (),
@@ -62,6 +63,9 @@ def solve(
         of: ``"reward"``, ``"steps"``, or ``"exit:NAME"`` for the probability to leave by that exit
             of the start component. ``"reward given end"`` is the reward of the runs that end; with
             choices, and policies that may not end, its interval may be wide.
+        endless: What a run that does not end is worth: ``"inf"`` or ``"-inf"``, and with it every
+            policy under which runs may not end. None for what such runs collect. The least cost of
+            policies that surely end is ``objective="min", endless="inf"``.
         at_least: Stop as soon as the interval tells whether the optimum reaches this threshold.
         gamma: Discount of each step, in (0, 1]; below 1, solves ``discount_steps(model, gamma)``,
             which is the model of the solution and of its certificate. The policy is one for the
@@ -91,12 +95,18 @@ def solve(
     if at_least is not None and math.isnan(at_least):
         raise ValueError("at_least must be a number, not nan")
     undiscounted, rate = model, None if gamma is None or exact(gamma) == 1 else gamma
+    if rate is not None and endless is not None:
+        raise ValueError("with a discount (gamma) every run ends: leave out endless")
     if rate is not None:
         from recurl.solving.discounted import discounted_model, undiscounted_policy
 
         model = discounted_model(model, rate, of)
-    question = asked = question_of(model, of, objective)
+    question = asked = question_of(model, of, objective, endless)
     kernel = _answering(_solver(model, method, _points(near)))
+    if asked.endless is not None:
+        from recurl.solving.endless import solve_endless
+
+        kernel = partial(solve_endless, kernel)
     if asked.rewards == "given end":
         from recurl.solving.structure import solve_given_end
 
@@ -128,20 +138,24 @@ def _shown(model: RMDP, callback: Callback | None) -> Iterator[Callback]:
         yield tell
 
 
-def question_of(model: RMDP, of: str, objective: str = "max") -> Question:
+def question_of(
+    model: RMDP, of: str, objective: str = "max", endless: str | None = None
+) -> Question:
     """The question that ``of`` asks.
 
     Example:
         >>> import recurl
         >>> question_of(recurl.zoo.cloud(), "steps", "min")
-        Question(objective='min', rewards='steps', exit_values=())
+        Question(objective='min', rewards='steps', exit_values=(), endless=None)
     """
     if of.startswith("exit:"):
+        if endless is not None:
+            raise ValueError("endless goes with the total of rewards or of steps")
         return Question.leave_by(model, of.removeprefix("exit:"), objective)
     rewards = {"reward": "model", "steps": "steps", "reward given end": "given end"}
     if of not in rewards:
         raise UnknownNameError("total to solve for", of, [*rewards, "exit:NAME"])
-    return Question(objective, rewards[of])
+    return Question(objective, rewards[of], endless=endless)
 
 
 def _answering(kernel: Callable[..., Solution]) -> Callable[..., Solution]:

@@ -69,14 +69,21 @@ class Process(NamedTuple):
     @classmethod
     def of(cls, flat: RMDP, question: Question) -> Process | None:
         """Write down the process; None if totals are not of one sign."""
-        t, worth = flat.tables, question.root_values(flat.tables)
+        t = flat.tables
+        paid, worth = question.transition_rewards(t), question.root_values(t)
         low, high, pays = float(worth.min()), float(worth.max()), question.rewards != "none"
-        paid = question.transition_rewards(t)
         if pays:
             low, high = min(low, float(paid.min())), max(high, float(paid.max()))
         if low < 0.0 < high:
             return None
-        paid, worth = np.abs(paid), np.abs(worth)
+        return cls.paying(flat, np.abs(paid), np.abs(worth), greatest=low >= 0.0, pays=pays)
+
+    @classmethod
+    def paying(
+        cls, flat: RMDP, paid: Floats, worth: Floats, *, greatest: bool = True, pays: bool = True
+    ) -> Process:
+        """Write down the process of some rewards by transition, and some worth of exits."""
+        t, paid = flat.tables, paid.copy()
         leaves = np.flatnonzero(t.move == EXITS)
         paid[leaves] += worth[t.landing[leaves]]
         prob = closed_probabilities(t) if flat.exact.binary else t.prob
@@ -91,7 +98,6 @@ class Process(NamedTuple):
             target[never], edge[never] = -1, place[never]
         gain = by_actions(t, prob * paid)
         owner = t.action_vertex
-        greatest = low >= 0.0
         columns = target, edge, prob, action, place, worth
         return cls(flat, greatest, pays, gain, paid, owner, *columns)
 
@@ -163,8 +169,10 @@ class Incoming(NamedTuple):
         return lasting
 
 
-def staying_actions(process: Process, live: Mask) -> tuple[Mask, Ints]:
+def staying_actions(process: Process, live: Mask, allowed: Mask | None = None) -> tuple[Mask, Ints]:
     """Actions that stay in a maximal end component of some states, and a class of each state.
+
+    All actions are looked at, or those that are allowed.
 
     States of one end component have the same class, others each their own. Actions that may leave
     their strongly connected component are taken out until none does.
@@ -186,6 +194,7 @@ def staying_actions(process: Process, live: Mask) -> tuple[Mask, Ints]:
     possible, incoming = process.prob > 0, Incoming.of(process)
     inside = (target >= 0) & live[target]
     kept = live[owner] & process.every(inside | ~possible)
+    kept = kept if allowed is None else kept & allowed
     while True:
         stays = incoming.lasting(process, kept)
         label = connected_components(process.edges(stays), connection="strong")[1]
@@ -388,10 +397,10 @@ def solve_process(
     if not process.greatest:
         lower, upper = 0.0 - upper, 0.0 - lower
     values = (np.maximum(system.by_vertex(x, 0.0), 0.0) for x in (lower, upper))
-    low, high = (_with_exits(process, x) for x in values)
+    low, high = (with_exits(process, x) for x in values)
     if question.rewards == "none":
         high = np.minimum(high, process.worth.max())
-    actions = _lifted(process, system.equations.source[bounds.choice], inner)
+    actions = lifted(process, system.equations.source[bounds.choice], inner)
     own = system.by_vertex(steps, math.inf)
     return ProcessBounds(
         process, question, reason, low, high, actions, own, inner, search.iterate.work
@@ -406,19 +415,20 @@ def _by_vertex(process: Process, question: Question, found: QuickBounds) -> Proc
     steps[found.vertex] = found.progress
     actions = found.action - t.action_start[:-1]
     inner = np.zeros(t.n_actions, np.bool_)
-    low, high = _with_exits(process, low), _with_exits(process, high)
+    low, high = with_exits(process, low), with_exits(process, high)
     return ProcessBounds(process, question, "", low, high, actions, steps, inner, found.work)
 
 
 def _nothing(process: Process, question: Question, inner: Mask) -> ProcessBounds:
     """All states are worth 0."""
     zero = np.zeros(process.flat.tables.n_vertices)
-    values = _with_exits(process, zero.copy())
-    actions = _lifted(process, np.zeros(0, np.int32), inner)
+    values = with_exits(process, zero.copy())
+    actions = lifted(process, np.zeros(0, np.int32), inner)
     return ProcessBounds(process, question, "", values, values, actions, zero, inner, {})
 
 
-def _with_exits(process: Process, values: Floats) -> Floats:
+def with_exits(process: Process, values: Floats) -> Floats:
+    """Values with those of exits entered."""
     t = process.flat.tables
     first = int(t.n_entries[0])
     values[first : first + len(process.worth)] = process.worth
@@ -448,7 +458,7 @@ def _least_classes(process: Process) -> tuple[Ints, Mask, Mask]:
     return np.where(live, every, -1), live[process.owner], idle
 
 
-def _lifted(process: Process, chosen: Ints, inner: Mask) -> Ints:
+def lifted(process: Process, chosen: Ints, inner: Mask) -> Ints:
     """Action of each vertex, counted within it.
 
     The action of a class is taken in the state that has it. Other states of an end component come

@@ -146,22 +146,22 @@ def solve_finite(
         0.5
     """
     began = time.perf_counter()
-    t = model.tables
-    flat, contexts = model, None
-    if t.n_components == 1 and t.n_boxes == 0:
-        contexts = StackContexts.of_flat(model)
-    elif model.kind.hierarchical:
-        states = states or stacks_of(model)
-        if states is not None:
-            flat, contexts = states.model_of_states(), StackContexts.of_stacks(model, states)
-    found = (
-        None
-        if contexts is None
-        else solve_process(flat, question, epsilon, quickly=quickly, **options)
-    )
-    if found is None or contexts is None:
+    process = flattened(model, states)
+    if process is None:
         return None
-    return solution_of(found, contexts, question, began)
+    flat, contexts = process
+    found = solve_process(flat, question, epsilon, quickly=quickly, **options)
+    return None if found is None else solution_of(found, contexts, question, began)
+
+
+def flattened(model: RMDP, states: Unravelling | None = None) -> tuple[RMDP, StackContexts] | None:
+    """The finite process that a model is; None if it is recursive or has too many stacks."""
+    if model.tables.n_components == 1 and model.tables.n_boxes == 0:
+        return model, StackContexts.of_flat(model)
+    states = states or (stacks_of(model) if model.kind.hierarchical else None)
+    if states is None:
+        return None
+    return states.model_of_states(), StackContexts.of_stacks(model, states)
 
 
 def stacks_of(model: RMDP) -> Unravelling | None:

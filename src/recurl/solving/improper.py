@@ -72,8 +72,6 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
     Raises:
         NotProperError: The given one, if nothing is known on either side.
     """
-    from recurl.solving.certified.policy_bound import policy_bound
-
     leaving = solve_leaving(model, question)
     if leaving is not None and (question.rewards == "none" or leaving.gap < 1e-6):
         return replace(leaving, reason=f"{leaving.reason}; {error}")
@@ -81,7 +79,22 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
     endless = _paid_without_end(model, question, began)
     if endless is not None:
         return replace(endless, reason=f"{endless.reason}; {error}")
-    found = policy_bound(model, question)
+    found = ending_interval(model, question, error)
+    ends = found.lower, found.upper
+    if leaving is not None and (found.policy is None or _is_narrower(leaving, ends)):
+        return replace(leaving, reason=f"{leaving.reason}; {error}")
+    return found
+
+
+def ending_interval(model: RMDP, question: Question, error: NotProperError) -> Solution:
+    """The total of a policy that ends, and the other end if rewards are of one sign.
+
+    Raises:
+        NotProperError: The given one, if nothing is known on either side.
+    """
+    from recurl.solving.certified.policy_bound import policy_bound
+
+    began, found = time.perf_counter(), policy_bound(model, question)
     rewards, root = _reachable_rewards(model, question), question.root_values(model.tables)
     least = min(0.0, float(root.min())) if rewards.min() >= 0 else -math.inf
     most = max(0.0, float(root.max())) if rewards.max() <= 0 else math.inf
@@ -89,8 +102,6 @@ def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solutio
     if math.isinf(low) and math.isinf(most):
         raise error
     ends = (low, most) if question.sign > 0 else (0.0 - most, 0.0 - low)
-    if leaving is not None and (found is None or _is_narrower(leaving, ends)):
-        return replace(leaving, reason=f"{leaving.reason}; {error}")
     return Solution(
         model,
         question,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 OBJECTIVES = ("max", "min")
 REWARDS = ("model", "steps", "none", "given end")
+ENDLESS = ("inf", "-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +30,34 @@ class Question:
             ``"given end"`` its own reward, and the total is that of the runs that end.
         exit_values: What each exit of the start component is worth at the end of the run. With no
             rewards and one exit worth 1, the total is the probability to leave by that exit.
+        endless: What a run that does not end is worth: ``"inf"`` or ``"-inf"``; None for what it
+            collects. A policy under which such runs have a positive probability is worth that.
     """
 
     objective: str = "max"
     rewards: str = "model"
     exit_values: tuple[float, ...] = ()
+    endless: str | None = None
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
             raise UnknownNameError("objective", self.objective, OBJECTIVES)
         if self.rewards not in REWARDS:
             raise UnknownNameError("rewards", self.rewards, REWARDS)
+        if self.endless is not None and self.endless not in ENDLESS:
+            raise UnknownNameError("worth of runs that do not end", self.endless, ENDLESS)
+        if self.endless is not None and self.rewards not in ("model", "steps"):
+            raise ValueError("endless goes with the total of rewards or of steps")
 
     @property
     def sign(self) -> float:
         """-1 if the least total is asked for: then rewards and values are negated throughout."""
         return 1.0 if self.objective == "max" else -1.0
+
+    @property
+    def must_end(self) -> bool:
+        """Whether a run that does not end is worth the worst."""
+        return self.endless == ("-inf" if self.objective == "max" else "inf")
 
     def transition_rewards(self, tables: Tables) -> Floats:
         """Reward of each transition, negated if the least total is asked for."""
@@ -72,6 +85,7 @@ class Question:
         if self.rewards in ("model", "given end"):
             least, most = model.exact.reward_range
             losses, gains = least < 0, most > 0
+        losses, gains = losses or self.endless == "-inf", gains or self.endless == "inf"
         lower = -math.inf if losses else min((0.0, *self.exit_values))
         return lower, math.inf if gains else max((0.0, *self.exit_values))
 
@@ -87,7 +101,13 @@ class Question:
         """
         values = list(self.exit_values)
         return Certificate(
-            model.fingerprint, self.objective, self.rewards, values, *interval, **evidence
+            model.fingerprint,
+            self.objective,
+            self.rewards,
+            values,
+            *interval,
+            endless=self.endless,
+            **evidence,
         )
 
     @classmethod

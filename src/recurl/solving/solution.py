@@ -217,10 +217,11 @@ def _counted(what: str, count: float) -> str:
 def _asked(model: RMDP, question: Question) -> str:
     """The question in words."""
     best = "greatest" if question.objective == "max" else "least"
+    endless = f" ({question.endless} for runs that do not end)" if question.endless else ""
     if question.rewards == "steps":
-        return f"{best} expected number of steps"
+        return f"{best} expected number of steps{endless}"
     if question.rewards == "model":
-        return f"{best} expected total reward"
+        return f"{best} expected total reward{endless}"
     if question.rewards == "given end":
         return f"{best} expected total reward of the runs that end"
     if sorted(question.exit_values)[-2:] in ([1.0], [0.0, 1.0]):

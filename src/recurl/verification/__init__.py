@@ -1,6 +1,6 @@
 """The independent checker of certificates, which shares nothing with the solvers.
 
-To read it in one sitting: arithmetic, copies, checker, bounds, values.
+To read it in one sitting: arithmetic, copies, checker, bounds, values, endless.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import numpy as np
 from recurl.model.certificate import Certificate, check_form
 from recurl.model.rmdp import RMDP
 from recurl.verification.bounds import BoundChecker
+from recurl.verification.endless import EndlessChecker
 from recurl.verification.values import ValueChecker
 from recurl.verification.verdict import THEOREMS, Verdict
 
@@ -32,5 +33,7 @@ def verify(model: RMDP, certificate: Certificate) -> Verdict:
     check_form(model, certificate)
     with np.errstate(all="ignore"):  # floats that overflow prove nothing
         if certificate.values is not None:
-            return ValueChecker(model, certificate, certificate.values).verdict()
+            graph = certificate.endless and certificate.values.contexts
+            kind = EndlessChecker if graph else ValueChecker
+            return kind(model, certificate, certificate.values).verdict()
         return BoundChecker(model, certificate).verdict()

@@ -14,7 +14,7 @@ from recurl.model.certificate import Certificate
 from recurl.model.rmdp import RMDP
 from recurl.verification.arithmetic import Ints, Numbers
 from recurl.verification.copies import Copies, Ports, exits_of
-from recurl.verification.verdict import Verdict
+from recurl.verification.verdict import ENDING, Verdict
 
 
 class Checker:
@@ -53,11 +53,27 @@ class Checker:
     def verdict(self) -> Verdict:
         """Check everything, and say what is proved."""
         theorems = tuple(dict.fromkeys(self.theorems()))
+        self._check_ends(theorems)
         given, first = self.given, self.first + len(self.tables.start_prob)
         worth = {self.model.local_name(first + k): x for k, x in enumerate(self.root) if x}
         ends = (float(given.infinite),) * 2 if given.infinite else (given.lower, given.upper)
         of, what = given.objective, given.rewards
-        return Verdict(*ends, self.steps, self.checked, of, what, worth, theorems)
+        return Verdict(*ends, self.steps, self.checked, of, what, worth, theorems, given.endless)
+
+    def _check_ends(self, theorems: tuple[str, ...]) -> None:
+        """Whether bounds of what runs collect are bounds if endless runs are worth more, or less.
+
+        With -inf for them, no policy is worth more than what it collects, so that upper ends hold,
+        and lower ones if the policy that attains them ends; if all policies end, both hold. With
+        inf, the other way round.
+        """
+        given = self.given
+        if given.endless is None or ENDING & set(theorems):
+            return
+        must_end = given.endless == ("-inf" if given.objective == "max" else "inf")
+        end, other = ("lower", "inf") if given.endless == "-inf" else ("upper", "-inf")
+        claimed = getattr(given, end) is not None or given.infinite == other
+        self.expect(not claimed or (must_end and "policy" in theorems), "that runs surely end")
 
     def claim(self, end: str, found: Fraction) -> None:
         """An end that is claimed, after one was found, in units of the certificate.
@@ -104,7 +120,12 @@ class Checker:
 
         As probabilities sum to 1, which models guarantee, this is sum p (x(q) - x(q')) - gain.
         """
-        owner, action = copies.actions(places, every=every)
+        yield from self.falls_of(copies, x, gain, *copies.actions(places, every=every))
+
+    def falls_of(
+        self, copies: Copies, x: Numbers, gain: Numbers, owner: Ints, action: Ints
+    ) -> Iterator[tuple[Ints, Numbers]]:
+        """The same for some actions, given with the place of each."""
         for begin in range(0, len(owner), 2**16):  # not all at once, for lack of memory
             own, act = (each[begin : begin + 2**16] for each in (owner, action))
             count, moves, after = copies.moves(own, act)

@@ -14,10 +14,17 @@ THEOREMS = {
     "values": "totals are not negative, and runs surely leave where the lower bounds are positive",
     "stacks": "there are finitely many stacks, and every policy ends",
     "may not end": "runs may not end, under a policy or under all, and what counts adds up",
+    "surely ends": "runs have to end: no policy that surely ends gains more in a step than the "
+    "upper bounds fall, and one that surely ends attains the lower ones",
+    "none ends": "no policy ends with probability 1",
+    "all end": "there are finitely many stacks, and every policy ends",
+    "may stay": "some policy does not end, with positive probability",
     "can go on": "a policy takes infinitely many steps on average, and is paid for them",
 }
 """Why bounds of one step at a time are bounds of the total; for a least total, read with rewards
 negated."""
+ENDING = {"steps", "surely ends", "none ends", "all end", "may stay"}
+"""Theorems that prove both ends, whatever a run that does not end is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,8 @@ class Verdict:
         rewards: What is added up: ``"model"`` rewards, ``"steps"``, or ``"none"``.
         exit_values: Worth of each exit of the start component, by name, where one is not 0.
         theorems: Keys of `THEOREMS`: why the points, and why the pieces, prove their end.
+        endless: ``"inf"`` or ``"-inf"`` if a run that does not end is worth that; None for what it
+            collects.
     """
 
     lower: float | None
@@ -44,6 +53,7 @@ class Verdict:
     rewards: str
     exit_values: dict[str, float]
     theorems: tuple[str, ...]
+    endless: str | None = None
 
     @property
     def claim(self) -> str:
@@ -57,8 +67,10 @@ class Verdict:
         else:
             words = {"model": "expected total reward", "steps": "expected number of steps"}
             total = words[self.rewards]
-        exits = ", ".join(f"{name} worth {value:g}" for name, value in worth.items())
-        return f"{best} {total}" + (f" (exits: {exits})" if exits else "")
+        exits = [f"{name} worth {value:g}" for name, value in worth.items()]
+        notes = [f"exits: {', '.join(exits)}"] if exits else []
+        notes += [f"{self.endless} for runs that do not end"] if self.endless else []
+        return f"{best} {total}" + (f" ({'; '.join(notes)})" if notes else "")
 
     def __str__(self) -> str:
         low = "-inf" if self.lower is None else repr(self.lower)

@@ -56,6 +56,11 @@ class Property(NamedTuple):
     goal: str
     stay: str | None
 
+    @property
+    def endless(self) -> str | None:
+        """The worth of a run that misses the goal, as `recurl.solve` takes it."""
+        return None if self.of.startswith("exit:") else "inf"
+
 
 def asked(text: str) -> Property:
     """The question of a property.
