@@ -37,7 +37,7 @@ def palindrome_env(size: int) -> gym.Env[Any, Any]:
 def ours(subject: Any, name: str, settings: dict[str, Any]) -> Callable[[int], object]:
     begin = time.perf_counter(), time.process_time()
     learner = recurl.DeepRecursiveQLearning(subject, **settings)
-    learner.learn(1)
+    learner.learn(1, budget=10**6)
     wall, own = time.perf_counter() - begin[0], time.process_time() - begin[1]
     print(f"{name}: compiled in {wall:.1f} s ({own:.1f} s of processor time)")
     return lambda steps: learner.learn(steps)

@@ -72,7 +72,7 @@ def run(name: str, seed: int, steps: int) -> dict[str, Any]:
     kind = recurl.DQN if flat else recurl.DeepRecursiveQLearning
     settings = VARIANTS["paper" if flat else name]
     learner = kind(recurl.zoo.palindrome(), seed=seed, evaluate_every=0, **settings)
-    learner.learn(1)  # compiles
+    learner.learn(1, budget=steps)  # compiles
     watch = Watch()
     learner.learn(steps - 1, watch)
     return {"name": name, "seed": seed, **watch.row}

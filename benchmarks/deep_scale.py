@@ -129,7 +129,7 @@ def show(name: str, seeds: range) -> None:
         spent = 0.0
         for _ in range(10):
             clock = time.process_time()
-            learner.learn(case.steps // 10)
+            learner.learn(case.steps // 10, budget=case.steps)
             spent += time.process_time() - clock
             about = f"seed {seed} {learner.steps:9,} steps {spent:7.1f} s"
             print(f"{about}   worth {worth(learner)}", flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from recurl.experiment.options import read_schedule
@@ -54,6 +55,8 @@ def test_as_schedule_and_text() -> None:
         schedules.linear(1, 0.1, 30_000),
         schedules.exponential(1, 1000),
         schedules.exponential(1, 1000, 0.15),
+        schedules.exponential(1, 1000, 0.15, fraction=0.1),
+        schedules.linear(1, 0.1, 30_000, fraction=0.5),
         schedules.harmonic(offset=10),
         schedules.power(0.75),
         schedules.power(0.5, 0.9, 3, last=0.01),
@@ -73,7 +76,24 @@ def test_a_fraction_of_the_budget_becomes_steps() -> None:
         whole(10)
 
 
-@pytest.mark.parametrize("given", [{}, {"steps": 10, "fraction": 0.5}, {"fraction": 1.5}])
+@pytest.mark.parametrize("given", [{}, {"steps": 10, "fraction": 0.0}, {"fraction": 1.5}])
 def test_a_linear_schedule_takes_steps_or_a_fraction(given: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="fraction"):
         linear(1.0, 0.1, **given)
+
+
+def test_steps_and_a_fraction_are_the_smaller_of_both() -> None:
+    capped = linear(1.0, 0.1, 8000, fraction=0.5)
+    assert capped.within(4000) == linear(1.0, 0.1, 2000)
+    assert capped.within(100_000) == linear(1.0, 0.1, 8000) == capped.without_budget
+    assert capped(4000) == pytest.approx(0.55)
+    half = exponential(1.0, 1000, fraction=0.1)
+    assert half.within(5000) == exponential(1.0, 500)
+    assert half.within(50_000) == exponential(1.0, 1000)
+    with pytest.raises(ValueError, match="fraction"):
+        exponential(1.0, 1000, fraction=2)
+
+
+def test_schedules_of_older_files_have_no_fraction() -> None:
+    old = msgspec.json.decode(b"[1, 1.0, 0.1, 30000.0, 1.0]", type=schedules.Schedule)
+    assert old == linear(1.0, 0.1, 30_000)

@@ -40,7 +40,7 @@ def tabular() -> Learner:
 
 
 def deep() -> Learner:
-    return recurl.DeepRecursiveQLearning(recurl.zoo.cloud(), **SMALL)
+    return budgeted(recurl.DeepRecursiveQLearning(recurl.zoo.cloud(), **SMALL))
 
 
 def on_environment() -> Learner:
@@ -48,7 +48,7 @@ def on_environment() -> Learner:
 
 
 def deep_on_environment() -> Learner:
-    return recurl.DeepRecursiveQLearning(gym.make("recurl/Cloud-v0"), **SMALL)
+    return budgeted(recurl.DeepRecursiveQLearning(gym.make("recurl/Cloud-v0"), **SMALL))
 
 
 def press_after(learner: Learner, steps: int) -> None:

@@ -23,7 +23,6 @@ from recurl.learn.callbacks import Callbacks, as_list
 from recurl.learn.checkpoint import checkpoint_bytes, expect, read_checkpoint, restoring
 from recurl.learn.curve import Curve, Score
 from recurl.learn.prediction import Predictor
-from recurl.learn.schedules import FRACTION
 from recurl.model.files import write_atomic
 from recurl.model.rmdp import RMDP
 from recurl.progress import Progress
@@ -140,6 +139,8 @@ class Learner(ABC):
     _latest = ""
     # Episodes, and steps, when an episode last ended; None once the user knows that none does.
     _last_end: tuple[int, int] | None = (0, 0)
+    # The steps of the first call, if they made schedules shorter than they are without a budget.
+    _shortened = math.inf
     best: Best | None = None
     """The best test so far, with the run as it was then; None before the first test."""
 
@@ -216,8 +217,10 @@ class Learner(ABC):
             what = "total_timesteps must be a number of steps, at least 0"
             raise ValueError(f"{what}, not {total_timesteps!r}")
         end, run = self.steps + int(total_timesteps), _Run(self, callback, checkpoint)
-        if budget is not None or end > self.steps:
-            self.set_budget(end if budget is None else budget)
+        if budget is not None:
+            self.set_budget(budget)
+        elif end > self.steps:
+            self._take_for_budget(end)
         progress = Progress(f"learning {self.subject}", end, "steps", shown=progress_bar)
         with deferred(), progress:
             try:
@@ -241,11 +244,30 @@ class Learner(ABC):
         The first call of ``learn`` does this.
         """
         s = self.settings
-        if FRACTION not in (s.exploration.code, s.learning_rate.code):
+        if not (s.exploration.takes_budget or s.learning_rate.takes_budget):
             return
         rates = s.exploration.within(steps), s.learning_rate.within(steps)
         self.settings = msgspec.structs.replace(s, exploration=rates[0], learning_rate=rates[1])
         self.engine.set_rates(self.settings)
+
+    def _take_for_budget(self, end: int) -> None:
+        """Settle schedules by the steps of a call; say so once if runs go on for much longer."""
+        before = self.settings
+        self.set_budget(end)
+        s = self.settings
+        if s is not before and (
+            s.learning_rate.scale < before.learning_rate.without_budget.scale
+            or s.exploration.scale < before.exploration.without_budget.scale
+        ):
+            self._shortened = end
+        if end > 2 * self._shortened:
+            warnings.warn(
+                f"exploration and learning rate fell in the {self._shortened:,.0f} steps that the "
+                "first call of learn asked for, and stay low now. Name the steps of the whole run "
+                f"there, as in learn({self._shortened:.0f}, budget={end})",
+                stacklevel=3,
+            )
+            self._shortened = math.inf
 
     def keep_best(self, score: Score) -> None:
         """Keep the run as it stands as the best, if a test is better than all before it."""

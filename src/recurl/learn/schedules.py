@@ -4,8 +4,8 @@ A schedule is a few numbers, so that compiled code can evaluate it. With t the s
 far and n the visits of the pair (state, action) at hand, this one included:
 
 - `constant`: x
-- `linear`: from ``first`` to ``last`` over a number of steps or a fraction of the budget, then
-  ``last``
+- `linear`: from ``first`` to ``last`` over a number of steps or a fraction of the budget, or the
+  smaller of both, then ``last``
 - `exponential`: ``last + (first - last) 2^(-t / half_life)``
 - `harmonic`: ``first (1 + offset) / (n + offset)``, that is 1/n
 - `power`: ``first ((1 + offset) / (n + offset))^omega``, that is n^-omega
@@ -37,6 +37,7 @@ class Schedule(NamedTuple):
         last: Value that is approached, or not fallen below.
         scale: Steps, half-life, offset, or fraction of the budget.
         omega: Exponent of `power`.
+        share: Part of the budget that the scale may be at most, once a budget is known; 0 for any.
     """
 
     code: int
@@ -44,6 +45,7 @@ class Schedule(NamedTuple):
     last: float
     scale: float
     omega: float
+    share: float = 0.0
 
     def __call__(self, step: int = 0, visits: int = 1) -> float:
         """Value at a step of the run, and at a visit of the pair counted from 1."""
@@ -57,22 +59,23 @@ class Schedule(NamedTuple):
     def __str__(self) -> str:
         if self.code == CONSTANT:
             return f"{self.first:g}"
-        if self.code == FRACTION:
+        if self.takes_budget:
             return repr(self)
-        numbers = ", ".join(f"{x:g}" for x in self[1:])
+        numbers = ", ".join(f"{x:g}" for x in self[1:5])
         return f"{_NAMES[self.code]}({numbers})"
 
     def __repr__(self) -> str:
         first, last, scale = (f"{x:.12g}" for x in self[1:4])
         if self.code == CONSTANT:
             return f"constant({first})"
+        most = f", fraction={self.share:.12g}" if self.share else ""
         if self.code == LINEAR:
-            return f"linear({first}, {last}, {scale})"
+            return f"linear({first}, {last}, {scale}{most})"
         if self.code == FRACTION:
             return f"linear({first}, {last}, fraction={scale})"
         below = "" if self.last == 0.0 else f", last={last}"
         if self.code == EXPONENTIAL:
-            return f"exponential({first}, {scale}{below})"
+            return f"exponential({first}, {scale}{below}{most})"
         begins = "" if self.first == 1.0 else f", {first}"
         later = "" if self.scale == 0.0 else f", offset={scale}"
         return f"power({self.omega:.12g}{begins}{later}{below})"
@@ -83,20 +86,33 @@ class Schedule(NamedTuple):
         Example:
             >>> linear(1, 0.1, fraction=0.5).within(20_000)
             linear(1, 0.1, 10000)
+            >>> linear(1, 0.1, 80_000, fraction=0.5).within(20_000)
+            linear(1, 0.1, 10000)
         """
-        if self.code != FRACTION:
+        if self.code == FRACTION:
+            return linear(self.first, self.last, max(1.0, self.scale * budget))
+        if not self.share:
             return self
-        return linear(self.first, self.last, max(1.0, self.scale * budget))
+        return self._replace(scale=min(self.scale, max(1.0, self.share * budget)), share=0.0)
+
+    @property
+    def takes_budget(self) -> bool:
+        """Whether it depends on the steps that a run has to spend."""
+        return self.code == FRACTION or self.share > 0
 
     @property
     def without_budget(self) -> Schedule:
-        """The schedule of a run whose budget is not known: the last value, if it is a fraction.
+        """The schedule of a run whose budget is not known.
+
+        It is the last value if the schedule has no number of steps.
 
         Example:
             >>> linear(0.3, 0.1, fraction=0.5).without_budget
             constant(0.1)
+            >>> linear(0.3, 0.1, 1000, fraction=0.5).without_budget
+            linear(0.3, 0.1, 1000)
         """
-        return constant(self.last) if self.code == FRACTION else self
+        return constant(self.last) if self.code == FRACTION else self._replace(share=0.0)
 
     @property
     def robbins_monro(self) -> bool:
@@ -126,7 +142,7 @@ def linear(
         last: Value at the end.
         steps: How many steps it takes.
         fraction: Or which part of the budget: of the steps asked of the first call of ``learn``, or
-            of its argument ``budget``.
+            of its argument ``budget``. With both, it takes the smaller number of steps.
 
     Example:
         >>> linear(1, 0.1, 30_000)(15_000)
@@ -134,25 +150,30 @@ def linear(
         >>> linear(1, 0.1, fraction=0.5)
         linear(1, 0.1, fraction=0.5)
     """
-    if (steps is None) == (fraction is None):
-        raise ValueError("a linear schedule takes either steps or a fraction of the budget")
-    if fraction is not None:
-        if not 0 < fraction <= 1:
-            raise ValueError(f"the fraction must be in (0, 1], not {fraction}")
-        return _checked(Schedule(FRACTION, first, last, fraction, 1.0))
-    assert steps is not None
-    return _checked(Schedule(LINEAR, first, last, steps, 1.0))
+    if steps is not None:
+        return _checked(Schedule(LINEAR, first, last, steps, 1.0, _share(fraction)))
+    if fraction is None:
+        raise ValueError("a linear schedule takes steps, a fraction of the budget, or both")
+    return _checked(Schedule(FRACTION, first, last, _share(fraction), 1.0))
 
 
 @with_known_names
-def exponential(first: float, half_life: float, last: float = 0.0) -> Schedule:
+def exponential(
+    first: float, half_life: float, last: float = 0.0, *, fraction: float | None = None
+) -> Schedule:
     """The distance to ``last`` halves in every ``half_life`` steps of the run.
+
+    Args:
+        first: Value at the beginning.
+        half_life: Steps in which the distance halves.
+        last: Value that is approached.
+        fraction: Part of the budget that the half-life is at most.
 
     Example:
         >>> exponential(1, 1000)(2000)
         0.25
     """
-    return _checked(Schedule(EXPONENTIAL, first, last, half_life, 1.0))
+    return _checked(Schedule(EXPONENTIAL, first, last, half_life, 1.0, _share(fraction)))
 
 
 @with_known_names
@@ -194,8 +215,15 @@ def as_schedule(value: Schedule | float) -> Schedule:
     return constant(float(value))
 
 
+def _share(fraction: float | None) -> float:
+    """The share of a fraction of the budget, 0 for none."""
+    if fraction is not None and not 0 < fraction <= 1:
+        raise ValueError(f"the fraction must be in (0, 1], not {fraction}")
+    return fraction or 0.0
+
+
 def _checked(schedule: Schedule, least_scale: float = 1e-300) -> Schedule:
-    _, first, last, scale, _ = schedule
+    _, first, last, scale, _, _ = schedule
     if not (0 <= first <= 1 and 0 <= last <= 1):
         both = f"{first:g}" if first == last else f"{first:g} and {last:g}"
         raise ValueError(f"rates must lie within [0, 1], not {both}")

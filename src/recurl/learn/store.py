@@ -506,8 +506,9 @@ class ContextStore:
 
 
 def _rates(settings: Settings) -> list[float]:
-    """The numbers of the step size and of the exploration rate."""
-    return [*settings.learning_rate.without_budget, *settings.exploration.without_budget]
+    """The five numbers that say what the step size is, and those of the exploration rate."""
+    rates = settings.learning_rate.without_budget, settings.exploration.without_budget
+    return [*rates[0][:5], *rates[1][:5]]
 
 
 def _numbers(settings: Settings, flat: bool) -> Floats:

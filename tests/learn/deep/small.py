@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from recurl.learn.schedules import exponential, linear
+
 SMALL: dict[str, Any] = {
     "hidden": (8,),
     "batch": 8,
@@ -19,7 +21,8 @@ SMALL: dict[str, Any] = {
 
 ON_MODEL: dict[str, Any] = {"preset": "paper", **SMALL}
 COPIES_ON_MODEL: dict[str, Any] = {
-    **SMALL, "preset": "parallel", "copies": 7, "rollout": 3, "exploration_repeat": 4
+    **SMALL, "preset": "parallel", "copies": 7, "rollout": 3, "exploration_repeat": 4,
+    "learning_rate": linear(0.002, 0.00005, 300_000), "exploration": exponential(1.0, 40_000),
 }  # fmt: skip
 ON_ENVIRONMENT: dict[str, Any] = {**ON_MODEL, "buffer": 300, "evaluate_every": 0}
 """Arguments of learners."""

@@ -113,7 +113,7 @@ def test_impossible_exits_have_a_finite_loss() -> None:
 
 def learner() -> recurl.DeepRecursiveQLearning:
     # The same for all, so that it is compiled once.
-    settings = {**SMALL, "learning_rate": 0.01, "relabel": 1, "aim_loss": 0.0}
+    settings = {**SMALL, "learning_rate": 0.01, "exploration": 0.9, "relabel": 1, "aim_loss": 0.0}
     return recurl.DeepRecursiveQLearning(
         recurl.zoo.palindrome(), seed=3, evaluate_every=0, **settings
     )

@@ -44,7 +44,7 @@ def test_a_saved_run_goes_on_to_the_bit(
 ) -> None:
     model = recurl.zoo.cloud()
     straight = kind(model, **given, seed=7).learn(250)
-    first = kind(model, **given, seed=7).learn(130)
+    first = kind(model, **given, seed=7).learn(130, budget=250)
     first.save(tmp_path / "run.ckpt")
     second = kind.load(tmp_path / "run.ckpt", model).learn(120)
     assert second.settings == straight.settings
@@ -137,6 +137,18 @@ def test_the_best_policy_is_kept_and_rates_may_be_fractions(subject: str, tmp_pa
     loaded = DeepRecursiveQLearning.load(tmp_path / "run.ckpt", learner.model or env)
     assert loaded.best is not None
     assert loaded.best.learner.steps == kept.steps
+
+
+def test_a_run_that_outlasts_the_steps_of_its_first_call_says_so() -> None:
+    small = {"hidden": (8,), "batch": 8, "warm_up": 10, "buffer": 100, "evaluate_every": 0}
+    learner = DeepRecursiveQLearning(recurl.zoo.cloud(), **small).learn(20)
+    assert learner.settings.learning_rate == linear(0.002, 0.00005, 20)
+    learner.learn(20)
+    with pytest.warns(UserWarning, match=r"as in learn\(20, budget=45\)"):
+        learner.learn(5)
+    learner.learn(5)
+    whole = DeepRecursiveQLearning(recurl.zoo.cloud(), **small).learn(20, budget=45)
+    assert whole.learn(25).settings.learning_rate == linear(0.002, 0.00005, 45)
 
 
 def test_the_best_policy_is_kept_without_the_replay_buffer(tmp_path: Path) -> None:

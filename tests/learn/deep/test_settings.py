@@ -61,3 +61,15 @@ def test_unknown_names_are_refused() -> None:
         make_deep_settings("swiftt", {})
     with pytest.raises(UnknownNameError, match="categories, features, onehot"):
         DeepSettings(observation="feature")
+
+
+@pytest.mark.parametrize("preset", ["swift", "parallel", "gather"])
+def test_schedules_of_presets_fit_into_short_runs_and_stay_as_they_are_in_long_ones(
+    preset: str,
+) -> None:
+    s = make_deep_settings(preset, {})
+    for schedule in (s.learning_rate, s.exploration):
+        assert schedule.within(10**6) == schedule.without_budget
+        reached = schedule.within(10_000)(10_000) - schedule.last
+        assert reached <= 0.011 * (schedule.first - schedule.last)
+    assert make_deep_settings("paper", {}).exploration.within(100) == linear(1, 0.1, 30_000)

@@ -196,8 +196,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "gated": True,
         "reward_scale": "warm_up",
         "value_scale": 0.25,
-        "learning_rate": linear(0.002, 0.00005, 80_000),
-        "exploration": exponential(1.0, half_life=12_000, last=0.15),
+        "learning_rate": linear(0.002, 0.00005, 80_000, fraction=1.0),
+        "exploration": exponential(1.0, half_life=12_000, last=0.15, fraction=0.15),
         "averaging": 0.9995,
         "batch": 64,
         "buffer": 60_000,
@@ -214,8 +214,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "normalised": True,
         "reward_scale": "warm_up",
         "value_scale": 0.25,
-        "learning_rate": linear(0.002, 0.00005, 300_000),
-        "exploration": exponential(1.0, half_life=40_000, last=0.1),
+        "learning_rate": linear(0.002, 0.00005, 300_000, fraction=1.0),
+        "exploration": exponential(1.0, half_life=40_000, last=0.1, fraction=2 / 15),
         "exploration_repeat": 4,
         "averaging": 0.99,
         "copies": 64,
@@ -237,7 +237,7 @@ PRESETS["gather"] = {
     "epochs": 8,
     "exit_loss": 1.0,
     "aim_loss": 10.0,
-    "exploration": linear(1.0, 0.1, 250_000),
+    "exploration": linear(1.0, 0.1, 250_000, fraction=5 / 6),
 }
 """Settings by name; docs/results/deep.md has what they were measured to do."""
 
