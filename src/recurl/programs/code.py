@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
-from typing import Any
+from typing import Any, TypeVar
 
 from recurl.errors import LimitError, ModelError, Problem
 from recurl.programs.flow import SEQUENCE, Block, Flow, flow_of
+from recurl.programs.purity import FIX, generator_states, may_be_impure
 from recurl.programs.refusals import check
 from recurl.programs.steps import STATES, TICK, EndlessError, StepCounter, counting_turns
-from recurl.programs.syntax import Source
+from recurl.programs.syntax import MISSING, Source
 
 RETURNED = -1
 """In place of a position: the function has returned."""
 
 Values = tuple[Any, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,9 @@ class Event:
 class Code:
     """A program's function, compiled block by block.
 
+    Attributes:
+        helpers: Something, in each block that calls any, that may run impure code.
+
     Raises:
         ModelError: The function does something that a model cannot express.
     """
@@ -58,6 +64,10 @@ class Code:
         self._parameters = tuple(source.signature.parameters)
         self._entry = tuple(self._parameters.index(name) for name in self.flow.blocks[0].live)
         self._accepted: set[type] = set()
+        self.helpers = _helper_calls(self.flow)
+        self._known: set[int] = set()
+        self._called: dict[int, ast.expr] = {}
+        self._before: tuple[Any, ...] | None = None
 
     def enter(self, arguments: Values, named: dict[str, Any]) -> Values:
         """The arguments of a call, one per parameter."""
@@ -82,14 +92,19 @@ class Code:
             most: Steps without an event after which to give up: turns of loops, and blocks.
 
         Raises:
-            ModelError: The function raised an exception, which a model cannot.
+            ModelError: The function raised an exception, which a model cannot, or calls a helper
+                that does not give the same again.
             LimitError: A loop does not come to an event.
         """
+        return self._pure(lambda: self._run(position, values, most))
+
+    def _run(self, position: int, values: Values, most: int) -> tuple[int, Values]:
         blocks, events = self._blocks, self.events
         self._steps.begin(most)
         try:
             while position not in events and position != RETURNED:
                 at = position
+                self._note(at)
                 position, values = blocks[position](*values)
                 self._steps.tick(self.flow.blocks[at].line)
         except EndlessError as endless:
@@ -101,11 +116,50 @@ class Code:
 
     def operands(self, event: Event, values: Values, most: int) -> tuple[Values, dict[str, Any]]:
         """The arguments of an event, in a limited number of steps."""
-        self._steps.begin(most)
-        try:
+
+        def computed() -> tuple[Values, dict[str, Any]]:
+            self._note(event.position)
+            self._steps.begin(most)
             return event.operands(*values)
+
+        try:
+            return self._pure(computed)
         except EndlessError as endless:
             raise self.endless(endless) from None
+
+    def _note(self, position: int) -> None:
+        """Note that a block is about to run, if it calls helpers."""
+        if position in self.helpers:
+            self._called[position] = self.helpers[position]
+            if position not in self._known and self._before is None:
+                self._before = generator_states()
+
+    def _pure(self, computed: Callable[[], T]) -> T:
+        """Compute something; helpers called on the way must be seen to be pure.
+
+        They must leave the random generators that all share alone and give the same again: when
+        they are first called, several times, as a coin shows the same side half of the time.
+        """
+        self._called, self._before = {}, None
+        result = computed()
+        called = dict(self._called)
+        if not called:
+            return result
+        times = 1 if called.keys() <= self._known else _FIRST
+        self._known.update(called)
+        if self._before is not None and generator_states() != self._before:
+            raise self.impure(called, "draws from a random generator")
+        for _ in range(times):
+            again = computed()
+            if not (again == result or _words(again) == _words(result)):
+                raise self.impure(called, "does not give the same when it is called again")
+        return result
+
+    def impure(self, called: Mapping[int, ast.expr], why: str) -> ModelError:
+        """An error for helpers, by the position at which they are called."""
+        lines = {call.lineno: self.source.text(call) for call in called.values()}
+        what = " or ".join(dict.fromkeys(lines.values()))
+        return self.problem(min(lines), f"{what} {why}, so that no model could hold it", FIX)
 
     def endless(self, error: EndlessError) -> LimitError:
         """An error for a loop that may never come to an event."""
@@ -182,6 +236,32 @@ class Code:
         there = self.locals_text(position, values)
         message = f"{type(error).__name__}: {error}" + (f", with {there}" if there else "")
         return self.problem(line, message, "a model has no exceptions")
+
+
+_FIRST = 8
+"""How often what helpers give is computed again where they are first called."""
+
+
+def _words(value: object) -> str:
+    """A value as text, without the addresses of objects."""
+    return re.sub(r" at 0x\w+", "", repr(value))
+
+
+def _helper_calls(flow: Flow) -> dict[int, ast.expr]:
+    """By position, something in its block whose call may run code that is not known to be pure."""
+    found, source = {}, flow.source
+    for i, block in enumerate(flow.blocks):
+        operands = [] if block.event is None else [*block.event.args, *block.event.keywords]
+        parts = [*block.statements, *operands, block.test, block.value]
+        for node in (below for part in parts if part is not None for below in ast.walk(part)):
+            local = isinstance(node, ast.Name) and node.id in source.locals
+            if isinstance(node, ast.Call) and not isinstance(node.func, ast.Name):
+                found[i] = node.func
+            elif isinstance(node, ast.Name | ast.Attribute) and not local:
+                thing = source.resolve(node)
+                if thing is not MISSING and may_be_impure(thing):
+                    found[i] = node
+    return found
 
 
 def described(names: Sequence[str], values: Values) -> str:

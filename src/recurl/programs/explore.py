@@ -14,6 +14,7 @@ from recurl.model.numbers import exact
 from recurl.policy.reached import CallSearch
 from recurl.programs.code import RETURNED, Code, Values, described, value_text
 from recurl.programs.language import coin, distribution, options_of, types_in
+from recurl.programs.purity import generator_states
 
 if TYPE_CHECKING:
     from recurl.programs.decorator import Program
@@ -76,11 +77,16 @@ class Exploration:
         self.starts: list[list[int]] = []
         self.returns: list[list[int]] = []
         self._numbers: dict[Any, int] = {}
+        before = generator_states()
         self.first = self._start(program, arguments, {})
         self.search = CallSearch()
         self.search.enter(self.first)
         for place in self.search.places():
             self._follow(place)
+        if generator_states() != before:
+            for code in self.codes:
+                if code.helpers:
+                    raise code.impure(code.helpers, "draws from a random generator")
 
     @cached_property
     def deciding(self) -> set[int]:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
-from typing import Any
 
 from recurl.errors import ModelError, Problem
 from recurl.programs.decorator import Program
 from recurl.programs.language import WORDS
+from recurl.programs.purity import FIX, comes_from_outside, impurity, is_random
 from recurl.programs.syntax import COMPREHENSIONS, MISSING, Source
 
-IMPURE_MODULES = {"random", "secrets", "time", "_random", "numpy.random"}
-IMPURE_BUILTINS = {"input", "open", "print", "exec", "eval"}
 MUTATORS = {
     "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem",
     "popleft", "remove", "reverse", "setdefault", "sort", "update",
@@ -86,17 +83,20 @@ class _Visitor(ast.NodeVisitor):
 
     def visit_Expr(self, node: ast.Expr) -> None:
         value = node.value
-        effect = isinstance(value, ast.Call) and not self.source.has_events(value)
-        if effect and not self._is_impure(value) and not self._works_on_local(value):
+        if isinstance(value, ast.Call) and not (
+            self.source.has_events(value)
+            or self._is_impure(value)
+            or self._works_on_local(value)
+            or impurity(self.source.resolve(value.func))[0]
+        ):
             what = self.source.text(value)
             fix = "nothing in a model could see it: remove it, or run the program live"
             self.refuse(node, f"{what} is called for a side effect", fix)
         self.generic_visit(node)
 
-    def _works_on_local(self, call: ast.expr) -> bool:
+    def _works_on_local(self, call: ast.Call) -> bool:
         return (
-            isinstance(call, ast.Call)
-            and isinstance(call.func, ast.Attribute)
+            isinstance(call.func, ast.Attribute)
             and isinstance(call.func.value, ast.Name)
             and call.func.value.id in self.source.locals
         )
@@ -154,9 +154,8 @@ class _Visitor(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         word = self.source.word(node)
         if word is None and self._is_impure(node):
-            fix = "draw with flip or pick, count with reward; or run the program live"
             what = self.source.text(node)
-            self.refuse(node, f"{what} depends on, or changes, what is outside", fix)
+            self.refuse(node, f"{what} depends on, or changes, what is outside", FIX)
         given = len(node.args) + len(node.keywords)
         if word == "outcome":
             fix = "say how likely each result is: pick({...})"
@@ -170,35 +169,26 @@ class _Visitor(ast.NodeVisitor):
         if word is None:
             self.visit(node.func)
 
-    def _is_impure(self, call: ast.expr) -> bool:
-        if not isinstance(call, ast.Call):
-            return False
+    def _is_impure(self, call: ast.Call) -> bool:
         found = self.source.resolve(call.func)
         if found is not MISSING:
-            return _comes_from_outside(found)
+            return comes_from_outside(found)
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr in MUTATORS:
             base = self.source.resolve(func.value)
             return base is not MISSING and getattr(type(base), "__hash__", None) is None
-        return isinstance(func, ast.Attribute) and _is_random(self.source.resolve(func.value))
+        return isinstance(func, ast.Attribute) and is_random(self.source.resolve(func.value))
 
     def _mention(self, node: ast.Name | ast.Attribute) -> None:
         found = self.source.resolve(node)
         if isinstance(found, Program) or (inspect.isfunction(found) and found in WORDS):
             name = self.source.text(node)
             self.refuse(node, f"{name} is used without calling it", f"call it: {name}(...)")
+        elif found is not MISSING and not comes_from_outside(found):
+            where, fix = impurity(found)
+            if where:
+                name = self.source.text(node)
+                self.refuse(node, f"{name} depends on, or changes, what is outside: {where}", fix)
         self.generic_visit(node)
 
     visit_Name = visit_Attribute = _mention  # noqa: N815
-
-
-def _comes_from_outside(function: Callable[..., Any]) -> bool:
-    module = getattr(function, "__module__", None) or ""
-    name = getattr(function, "__name__", "")
-    owner = getattr(function, "__self__", None)
-    impure = module in IMPURE_MODULES or _is_random(owner)
-    return impure or (module in ("builtins", "io", "_io") and name in IMPURE_BUILTINS)
-
-
-def _is_random(value: object) -> bool:
-    return type(value).__module__ in ("random", "numpy.random._generator", "numpy.random.mtrand")

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from recurl.errors import RecurlError
@@ -55,12 +55,13 @@ class Source:
         return frozenset([*self.signature.parameters, *stored_names(self.tree.body)])
 
     def resolve(self, node: ast.expr) -> Any:
-        """The object that an expression names, if it is a name or an attribute of a module."""
+        """The object that a name, or an attribute of a module or a class, stands for."""
         if isinstance(node, ast.Name):
             return self.look_up(node.id)
         if isinstance(node, ast.Attribute):
             base = self.resolve(node.value)
-            return getattr(base, node.attr, MISSING) if isinstance(base, ModuleType) else MISSING
+            known = isinstance(base, ModuleType | type)
+            return getattr(base, node.attr, MISSING) if known else MISSING
         return MISSING
 
     def look_up(self, name: str) -> Any:
@@ -116,6 +117,24 @@ def read_source(function: Callable[..., Any]) -> Source:
         lines,
         first,
         textwrap.dedent(inspect.getcomments(function) or "").strip(),
+    )
+
+
+_NOTHING = ast.arguments([], [], None, [], [], None, [])
+
+
+def read_helper(function: FunctionType) -> Source | None:
+    """The source of a helper, a lambda as the statement that makes it; None if there is none."""
+    try:
+        lines, first = source_lines(function)
+        tree = _definition("".join(lines), first)
+    except (RecurlError, SyntaxError):
+        return None
+    if not isinstance(tree, ast.FunctionDef):
+        tree = ast.FunctionDef(function.__name__, _NOTHING, [tree], [], lineno=first)
+    file, signature = function.__code__.co_filename, inspect.signature(function)
+    return Source(
+        function.__name__, tree, file, function.__globals__, _closure(function), signature
     )
 
 
