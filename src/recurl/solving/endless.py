@@ -43,7 +43,7 @@ from recurl.solving.end_components import (
 from recurl.solving.equations import UNIT
 from recurl.solving.finite import StackContexts, flattened, solution_of
 from recurl.solving.improper import ending_interval
-from recurl.solving.linear import LineSolver, chosen_lines
+from recurl.solving.linear import solve_nonnegative
 from recurl.solving.outward import sums
 from recurl.solving.properness import analyse
 from recurl.solving.solution import Solution
@@ -204,32 +204,32 @@ class _Ending:
         choice[self.row[self.own[hits]]] = self.own[hits]
         return choice
 
-    def ends(self, choice: Ints) -> bool:
-        """Whether a policy ends from everywhere."""
-        from scipy.sparse import csr_array
-
-        taken = np.zeros(len(self.gain), np.bool_)
-        taken[choice] = True
-        some = taken[self.own]
-        row, target = self.row[self.own[some]], self.target[some]
-        shape = (self.size + 1, self.size + 1)
-        edges = csr_array((np.ones(len(row), np.int8), (row, target)), shape=shape)
-        return bool(can_reach(edges, np.arange(self.size + 1) == self.size).all())
-
     def evaluate(self, choice: Ints, slack: Floats) -> tuple[Floats, Floats] | None:
         """The total of a policy with some slack, and what slack adds; None if it may not end."""
-        if not self.ends(choice):
+        from scipy.sparse import csr_array
+
+        n, taken = self.size, np.zeros(len(self.gain), np.bool_)
+        taken[choice] = True
+        # A row that leads to itself goes on as if it did not, in the end.
+        some = np.flatnonzero(taken[self.own] & (self.target != self.row[self.own]))
+        row, target, prob = self.row[self.own[some]], self.target[some], self.prob[some]
+        edges = csr_array((np.ones(len(row), np.int8), (row, target)), shape=(n + 1, n + 1))
+        if not can_reach(edges, np.arange(n + 1) == n).all():
             return None
         self.work["policies"] += 1
-        solver = LineSolver(self.equations.block_start)
-        lines, own = chosen_lines(self.equations.matrix, choice), slack[choice]
-        found = solver.solve(lines, np.stack([self.gain[choice] + own, own]))
-        if found is None or not np.isfinite(found).all():
+        leaves, inner = sums(row, prob, n), target < n
+        entries = row[inner], target[inner], (prob / leaves[row])[inner]
+
+        def solved(gain: Floats) -> Floats | None:
+            found = solve_nonnegative(*entries, gain / leaves)
+            return found if found is not None and np.isfinite(found).all() else None
+
+        own = slack[choice]
+        x, added = solved(self.gain[choice] + own), solved(own)
+        if x is None or added is None:
             return None
-        x, added = found
-        off = own - self.falls(x)[0][choice]
-        more = solver.solve(lines, np.stack([off, off]))
-        return x if more is None else x + more[0], added
+        more = solved(own - self.falls(x)[0][choice])
+        return x if more is None else x + more, added
 
     def improved(self, choice: Ints, slack: Floats) -> tuple[Ints, Floats, Floats, bool] | None:
         """The best policy that ends, evaluated; and whether none can gain without end."""
