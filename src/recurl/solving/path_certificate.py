@@ -39,25 +39,24 @@ def path_certificate(
         exits: The exit by which each start leaves.
 
     Returns:
-        The certificate, or None if it had too many points, or entries differ in their exits.
+        The certificate, or None if it had too many points, or entries call each other in circles.
     """
-    paths = _Paths(model, question, order)
     t = model.tables
     root = tuple(question.root_values(t).tolist())
     try:
-        for c in dict.fromkeys(int(t.vertex_component[v]) for v in order):
+        paths = _Paths(model, question, order)
+        for c in paths.own:
             if t.n_exits[c] == 1:
                 paths.point((c, (0.0,)))
         start = paths.point((t.start_component, root))
     except _TooManyError:
         return None
-    pieces, first = paths.pieces(choice), np.concatenate([[0], np.cumsum(t.n_exits)])
-    start_pieces = (first[t.start_component] + exits).tolist()
+    pieces, start_pieces = paths.pieces(choice, exits)
     ends = paths.claim(start, [pieces[i] for i in start_pieces], exits, root)
     return question.certificate(
         model,
         ends if question.sign > 0 else (0.0 - ends[1], 0.0 - ends[0]),
-        points=paths.points,
+        points=paths.complete(),
         pieces=pieces,
         steps=paths.steps(),
         start_points=[[(start, 1.0)]] * len(t.start_prob),
@@ -66,7 +65,7 @@ def path_certificate(
 
 
 class _TooManyError(Exception):
-    """There are too many points, calls within calls, or entries with exits of their own."""
+    """There are too many points, calls within calls, or no order of the vertices."""
 
 
 Context = tuple[int, tuple[float, ...]]
@@ -74,17 +73,61 @@ Context = tuple[int, tuple[float, ...]]
 
 
 class _Paths:
-    """The vertices of each component in order, with exact rewards; and the points so far."""
+    """The vertices that runs visit, callees first, with exact rewards; and the points so far."""
 
     def __init__(self, model: RMDP, question: Question, order: Sequence[int]) -> None:
-        self.model, self.tables, self.order = model, model.tables, order
+        self.model, self.tables = model, model.tables
         self.sign, self.paid = int(question.sign), question.rewards
+        self.order = self._returns_first(order, self._visited())
         self.own: dict[int, list[int]] = {}
-        for v in order:
+        for v in self.order:
             self.own.setdefault(int(self.tables.vertex_component[v]), []).append(v)
         self.size = 0
         self.points: list[Point] = []
+        self.called: list[list[int]] = []
         self.number: dict[Context, int] = {}
+
+    def _visited(self) -> set[int]:
+        """Vertices that runs visit, if a call may return by all exits that any call leaves by."""
+        t, found, new = self.tables, set(self.tables.starts.tolist()), self.tables.starts.tolist()
+        calls: dict[int, list[int]] = {}  # first return ports, by the callee's first exit
+        while new:
+            v = new.pop()
+            if t.vertex_kind[v] == CALL:
+                callee, entry, back, count = self._call(v)
+                first = int(t.component_start[callee] + t.n_entries[callee])
+                calls.setdefault(first, []).append(back)
+                after = [entry, *(back + k for k in range(count) if first + k in found)]
+            elif t.vertex_kind[v] == EXIT:
+                k = int(t.vertex_port[v])
+                after = [back + k for back in calls.get(v - k, [])]
+            else:
+                after = [q for _, q in self._ways(v)]
+            new += set(after) - found
+            found.update(after)
+        return found
+
+    def _returns_first(self, order: Sequence[int], visited: set[int]) -> list[int]:
+        """Those that runs visit, each after what it leads to, calls also after return ports."""
+        t, found, placed = self.tables, list[int](), set[int]()
+        left = [v for v in order if v in visited]
+        while left:
+            rest = []
+            for v in left:
+                if t.vertex_kind[v] == CALL:
+                    _, entry, back, count = self._call(v)
+                    after = {entry, *range(back, back + count)} & visited
+                else:
+                    after = {q for _, q in self._ways(v)}
+                if after <= placed:
+                    placed.add(v)
+                    found.append(v)
+                else:
+                    rest.append(v)
+            if len(rest) == len(left):
+                raise _TooManyError
+            left = rest
+        return found
 
     def _reward(self, action: int) -> Fraction:
         if self.paid != "model":
@@ -116,8 +159,6 @@ class _Paths:
         w: dict[int, float] = {}
         called: dict[int, int] = {}
         for v in self.own[c]:
-            if v in w:  # the return port of an exit that is never taken
-                continue
             if t.vertex_kind[v] == EXIT:
                 w[v] = worth[t.vertex_port[v]]
             elif t.vertex_kind[v] == CALL:
@@ -126,17 +167,34 @@ class _Paths:
                 w[v] = float_above(max(r + Fraction(w[q]) for r, q in self._ways(v)))
         first, last = (int(v) for v in t.component_start[c : c + 2])
         ports = [v for v in range(first, last) if t.vertex_kind[v] == CALL]
-        calls = [[(called.get(v, 0), 1.0)] for v in ports]
-        self.points.append(Point(c, [w.get(v, 0.0) for v in range(first, last)], calls))
+        self.points.append(Point(c, [w.get(v, 0.0) for v in range(first, last)], []))
+        self.called.append([called.get(v, -1) for v in ports])
         self.number[context] = len(self.points) - 1
         return self.number[context]
+
+    def complete(self) -> list[Point]:
+        """The points with those of their calls: any one of the callee where no run calls."""
+        t = self.tables
+        some = {point.component: i for i, point in enumerate(self.points)}
+        size, ports = np.diff(t.component_start).tolist(), t.vertex_kind == CALL
+        for c in range(t.n_components):
+            if c not in some:
+                some[c] = len(self.points)
+                self.points.append(Point(c, [0.0] * size[c], []))
+                self.called.append([-1] * int(np.count_nonzero(ports[t.vertex_component == c])))
+        callees = [
+            t.box_component[t.vertex_box[ports & (t.vertex_component == c)]].tolist()
+            for c in range(t.n_components)
+        ]
+        for point, own in zip(self.points, self.called, strict=True):
+            pairs = zip(own, callees[point.component], strict=True)
+            point.calls.extend([(i if i >= 0 else some[c], 1.0)] for i, c in pairs)
+        return self.points
 
     def _through(self, v: int, w: dict[int, float], depth: int) -> tuple[float, int]:
         """The worth of a call, and its point; exits that are never taken are like another one."""
         callee, entry, back, count = self._call(v)
         known = [w[back + k] for k in range(count) if back + k in w]
-        if len(known) < count and self.tables.n_entries[callee] > 1:
-            raise _TooManyError
         for k in range(count):
             w.setdefault(back + k, known[0])
         outside = [Fraction(w[back + k]) for k in range(count)]
@@ -146,27 +204,32 @@ class _Paths:
         rise = max(x - Fraction(y) for x, y in zip(outside, worth, strict=True))
         return float_above(Fraction(inside) + rise), i
 
-    def pieces(self, choice: Ints) -> list[Piece]:
-        """For every exit of each component the best way to it, in the order of the exits."""
-        t, lower = self.tables, self._lower(choice)
-        first = np.concatenate([[0], np.cumsum(t.n_exits)]).tolist()
-        pieces = []
-        for c in range(t.n_components):
+    def pieces(self, choice: Ints, exits: Ints) -> tuple[list[Piece], list[int]]:
+        """The best ways to exits, those that the start leads to, and the one of each entry."""
+        t, lower, pieces = self.tables, self._lower(choice), list[Piece]()
+        start = [(t.start_component, k) for k in exits.tolist()]
+        ways = list(dict.fromkeys(start))
+        number = {way: i for i, way in enumerate(ways)}
+        for c, k in ways:
             own = range(int(t.component_start[c]), int(t.component_start[c + 1]))
             ports = [v for v in own if t.vertex_kind[v] == CALL]
-            for k in range(int(t.n_exits[c])):
-                leads = [(v, k) in lower for v in own]
-                weights = np.zeros((len(own), int(t.n_exits[c])))
-                weights[leads, k] = 1.0
-                piece = Piece(
-                    c,
-                    [0 if t.vertex_kind[v] == CALL else int(choice[v, k]) for v in own],
-                    [first[self._call(v)[0]] + int(choice[v, k]) for v in ports],
-                    [lower.get((v, k), 0.0) for v in own],
-                    weights.tolist() if t.n_exits[c] > 1 else None,
-                )
-                pieces.append(piece)
-        return pieces
+            called = [(self._call(v)[0], int(choice[v, k])) for v in ports]
+            for way in called:
+                if way not in number:
+                    number[way] = len(ways)
+                    ways.append(way)
+            leads = [(v, k) in lower for v in own]
+            weights = np.zeros((len(own), int(t.n_exits[c])))
+            weights[leads, k] = 1.0
+            piece = Piece(
+                c,
+                [0 if t.vertex_kind[v] == CALL else int(choice[v, k]) for v in own],
+                [number[way] for way in called],
+                [lower.get((v, k), 0.0) for v in own],
+                weights.tolist() if t.n_exits[c] > 1 else None,
+            )
+            pieces.append(piece)
+        return pieces, [number[way] for way in start]
 
     def _lower(self, choice: Ints) -> dict[tuple[int, int], float]:
         """The total on the way chosen from a vertex to an exit, where there is one."""

@@ -66,7 +66,20 @@ def call_worth(
             total += certain[entry, k] * change
             others -= certain[entry, k]
     total += np.maximum(others, 0.0) * best
-    return total, (t.max_exits + 4) * 2.3e-16 * (size + np.abs(total))
+    terms = 0 if certain is None else np.count_nonzero(certain[entry], axis=1)
+    return total, rounding_of_calls(terms, size, total)
+
+
+def rounding_of_calls(terms: Any, size: Floats, total: Floats) -> Floats:
+    """A bound on the rounding error of what calls are worth.
+
+    Args:
+        terms: How many certain probabilities each sum has.
+        size: Twice the greatest number of each sum, either way.
+        total: The sums.
+    """
+    error: Floats = (terms + 2) * 2.3e-16 * (size + np.abs(total))
+    return error
 
 
 def _by_sweeps(t: Tables) -> Floats:
@@ -99,12 +112,15 @@ def _with_ports(t: Tables, p: Floats) -> Floats:
     calls = np.flatnonzero(t.vertex_kind == CALL)
     entry, first = t.entry_of_call(calls), t.box_return[t.vertex_box[calls]]
     p[calls] = 0.0
+    terms = np.zeros((len(calls), t.max_exits))
     for j in range(t.max_exits):
         own = t.n_exits[t.box_component[t.vertex_box[calls]]] > j
         back = p[np.where(own, first + j, 0)]
-        p[calls] += np.where(own, p[entry, j], 0.0)[:, None] * back
+        term = np.where(own, p[entry, j], 0.0)[:, None] * back
+        p[calls] += term
+        terms += term > 0
     # One exit for sure is a product with 1, which is exact; what leads to the call may need all of
-    # it.
+    # it. Other sums have `Polynomials.below` to make up for what they lose here.
     exact = (p[entry] == 1).any(axis=1) & (np.count_nonzero(p[entry], axis=1) == 1)
-    p[calls] *= np.where(exact, 1.0, 1 - (t.max_exits + 2) * 2.3e-16)[:, None]
+    p[calls] *= np.where(exact[:, None], 1.0, 1 - (terms + 2) * 2.3e-16)
     return p

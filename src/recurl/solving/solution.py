@@ -18,6 +18,7 @@ from recurl.compilation import Stopwatch
 from recurl.errors import CertificateError, RecurlError
 from recurl.model import html
 from recurl.solving.question import Question
+from recurl.verification import verify
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +100,13 @@ class Solution:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """Evidence of both ends that `recurl.verify` checks without trusting the solver."""
+        """Evidence of both ends that `recurl.verify` checks without trusting the solver.
+
+        It has been checked when you get it.
+
+        Raises:
+            CertificateError: There is none for this answer, or the checker does not accept it.
+        """
         if self._certify is None:
             raise CertificateError(f"this answer has no certificate: {self.reason}")
         proved = self._certify()
@@ -107,7 +114,15 @@ class Solution:
         least, most = self.question.clear_bounds(self.model)
         lower = None if proved.lower is None else max(proved.lower, least)
         upper = None if proved.upper is None else min(proved.upper, most)
-        return msgspec.structs.replace(proved, lower=lower, upper=upper)
+        proved = msgspec.structs.replace(proved, lower=lower, upper=upper)
+        try:
+            verify(self.model, proved)
+        except CertificateError as error:
+            raise CertificateError(
+                f"{self.model.name}: no certificate was found that holds in exact arithmetic "
+                f"({error})"
+            ) from error
+        return proved
 
     def as_proved(self, narrow: float) -> Solution:
         """The same answer with the interval of its certificate, unless that is much wider.

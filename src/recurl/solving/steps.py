@@ -17,6 +17,7 @@ from recurl.model.tables import CALLS, EXITS, Floats, Ints, Mask, Tables, runs
 from recurl.solving.blocks import Iterate, policy_iteration
 from recurl.solving.digraphs import can_reach
 from recurl.solving.equations import Equations
+from recurl.solving.reach import rounding_of_calls
 from recurl.solving.rows import Rows, rows_of_model
 
 if TYPE_CHECKING:
@@ -226,19 +227,16 @@ def smallest_slack(rows: Rows, x: Floats, e: Floats, reach: Floats) -> float:
     r = rows
     leaves = r.move == EXITS
     value = np.where(leaves, e[np.where(leaves, r.exits, 0)], x[np.where(leaves, 0, r.landing)])
-    size = np.zeros(len(value))
     calls = np.flatnonzero(r.move == CALLS)
     if len(calls):
-        more, best = _calls_worth(r, x, e, reach, calls)
-        value[calls] += more
-        size[calls] = np.abs(best)
+        value[calls] = _calls_worth(r, x, e, reach, calls)
     begin = r.transition_start[:-1]
     place = np.repeat(np.arange(r.size), np.diff(r.action_start))
     with np.errstate(invalid="ignore"):
         total = 1.0 + np.add.reduceat(r.prob * value, begin)
-        weight = 1.0 + np.add.reduceat(r.prob * (np.abs(value) + size), begin)
+        weight = 1.0 + np.add.reduceat(r.prob * np.abs(value), begin)
         largest = np.maximum.reduceat(np.abs(value), begin)
-        count = np.diff(r.transition_start) + np.add.reduceat(r.n_returns, begin) + 8
+        count = np.diff(r.transition_start) + 8
         mass = np.add.reduceat(r.prob, begin)
         error = count * 2.3e-16 * (weight + x[place]) + np.abs(1.0 - mass) * largest
         slack = (x[place] - total - error)[np.isfinite(x[place])]
@@ -247,15 +245,20 @@ def smallest_slack(rows: Rows, x: Floats, e: Floats, reach: Floats) -> float:
 
 def _calls_worth(
     r: Rows, x: Floats, e: Floats, reach: Floats, calls: npt.NDArray[np.integer]
-) -> tuple[Floats, Floats]:
-    """The share of the returns in what calls are worth, and the greatest change of a return."""
+) -> Floats:
+    """At least what calls are worth, and what `call_worth` rounds that up to."""
     count = r.n_returns[calls]
     begin = np.cumsum(count) - count
     exit_index = runs(np.zeros_like(count), count)
+    entry = x[r.landing[calls]]
     with np.errstate(invalid="ignore"):
         change = x[runs(r.push[calls], count)] - e[runs(r.exits[calls], count)]
         best = np.maximum.reduceat(change, begin)
+        size = 2 * np.maximum(entry, np.maximum.reduceat(np.abs(change), begin))
         certain = reach[np.repeat(r.landing[calls], count), exit_index]
         share = np.add.reduceat(np.where(certain > 0, certain * change, 0.0), begin)
         others = np.maximum(1.0 - np.add.reduceat(certain, begin), 0.0)
-        return share + np.where(others > 0, others * best, 0.0), best
+        total = entry + (share + np.where(others > 0, others * best, 0.0))
+        terms = np.add.reduceat(np.sign(certain), begin)
+        worth: Floats = total + 3 * rounding_of_calls(terms, size, total)
+        return worth

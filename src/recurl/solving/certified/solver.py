@@ -250,7 +250,7 @@ class _Run:
         """Rounds of solving all points together, as long as the gap or what causes it shrinks.
 
         After a round that brings little, trials get as much effort as all rounds took; more after
-        one that found no fixed point.
+        one that found no fixed point. If they come to rest then, another round would find none.
         """
         marks = [np.full(2, np.inf)] * (_PATIENCE - 1) + [np.array([self.found.gap, np.inf])]
         for _ in range(rounds):
@@ -266,7 +266,7 @@ class _Run:
             effort = search.effort * (1 if search.found else _LOST)
             if trials is not None and little and effort > trials.effort:
                 self._follow(trials, *_PATIENT, effort=effort)
-                if self.done:
+                if self.done or (not search.found and trials.effort <= effort):
                     break
 
     def _too_many(self) -> bool:
