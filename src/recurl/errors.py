@@ -9,7 +9,7 @@ RecurlError
 ├── PropertyError        a property that cannot be asked here; the operator is named
 ├── NotProperError       a value was asked for that is not finite, or not known to be
 ├── LimitError           a limit on memory, states or depth was met
-├── BusyError            another process works in the folder; it is named
+├── BusyError            another process works in the folder, or another thread on the learner
 ├── CheckpointError      a saved file is damaged, foreign or of another version
 ├── CertificateError     a certificate does not prove what it claims
 ├── ProtocolError        an environment does not report calls and returns as it should

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recurl.execution.lock import locked
 from recurl.learn.deep.learner import DeepRecursiveQLearning
 from recurl.learn.tabular import RecursiveQLearning
 from recurl.learn.tensorboard import read_events
@@ -142,3 +143,11 @@ def test_the_model_can_be_learned(run: Run, run_json: RunJson, tmp_path: Path) -
 def test_an_option_that_an_algorithm_does_not_have_is_refused(run: Run) -> None:
     done = run("learn", "cloud", "--algorithm", "dqn", "--quantum", "0.1", code=2)
     assert "--quantum is not a setting of dqn" in done.stderr
+
+
+def test_a_folder_is_for_one_process(run: Run, tmp_path: Path) -> None:
+    with locked(tmp_path / "runs"):
+        refused = run("learn", "cloud", "--steps", "100", code=1).stderr
+    assert "runs is in use by process" in refused
+    assert list((tmp_path / "runs").iterdir()) == []
+    run("learn", "cloud", "--steps", "100")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from tests.programs.written import program_of, written
 
 import recurl
 from recurl import QLearning, RecursiveQLearning
-from recurl.errors import LimitError, RecurlError
+from recurl.errors import BusyError, LimitError, RecurlError
 from recurl.programs.live import MOST_OPTIONS, LiveWorld, observer
 
 
@@ -306,3 +308,52 @@ def test_an_interrupt_says_nothing_about_a_choice() -> None:
     names["STOPS"].clear()
     live()
     assert (live.learner.steps, live.learner.engine.episodes) == (1, 1)
+
+
+def test_one_thread_at_a_time_runs_a_live_program() -> None:
+    names = written(
+        """
+        INSIDE = [None]
+        @program
+        def f(n):
+            reward(-choose(1, 2))
+            INSIDE[0] and INSIDE[0]()
+            if n:
+                f(n - 1)
+        """
+    )
+    live = names["f"].live(seed=1)
+    with ThreadPoolExecutor(1) as pool:
+        names["INSIDE"][0] = lambda: pool.submit(live, 0).result()
+        with pytest.raises(BusyError, match="another thread is using this Live"):
+            live(2)
+        names["INSIDE"][0] = None
+        pool.submit(live, 2).result()
+    names["INSIDE"][0] = lambda: live(0)
+    with pytest.raises(BusyError, match=r"f runs live already: inside, call f\("):
+        live(2)
+    names["INSIDE"][0] = None
+    live.greedy(2)
+    assert -6 <= live.total <= -3
+
+
+def test_threads_that_wait_for_each_other_learn_together() -> None:
+    program = program_of(
+        """
+        @program
+        def f(n):
+            reward(-choose(1, 2))
+            if n:
+                f(n - 1)
+        """
+    )
+    live, lock = program.live(seed=1), Lock()
+
+    def run(_: int) -> None:
+        with lock:
+            live(3)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(run, range(400)))
+    live.greedy(3)
+    assert live.total == -4

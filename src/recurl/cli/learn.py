@@ -21,6 +21,7 @@ from recurl.cli.output import (
     show,
     table,
 )
+from recurl.execution.lock import locked
 from recurl.interrupts import farewell
 from recurl.registration import register_environments
 
@@ -107,13 +108,16 @@ def learn(
         ),
         **from_file,
     }
-    if resume:
-        learners = _resumed(out, found)
-    else:
-        learners = _fresh(out, found, algorithm, list(range(seeds)), chosen)
     again = shlex.join(["recurl", "learn", model, *(parameters or ()), "--out", str(out)])
-    with farewell(lambda: _stopped(out, learners, f"{again} --steps {steps} --resume")):
-        _run(out, learners, steps, tensorboard)
+    if resume and not out.is_dir():
+        runs.read(out)  # refused before the folder is made
+    with locked(out):
+        if resume:
+            learners = _resumed(out, found)
+        else:
+            learners = _fresh(out, found, algorithm, list(range(seeds)), chosen)
+        with farewell(lambda: _stopped(out, learners, f"{again} --steps {steps} --resume")):
+            _run(out, learners, steps, tensorboard)
     rows = [_row(learner) for learner in learners]
     if json:
         print_json({"model": found.name, "out": str(out), "runs": rows})

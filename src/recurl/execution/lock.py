@@ -1,4 +1,4 @@
-"""One driver for each output folder: a lock that ends with the process that holds it."""
+"""One driver for each folder and file of runs: a lock that ends with the process that holds it."""
 
 from __future__ import annotations
 
@@ -55,10 +55,37 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     """
     path = Path(folder) / NAME
     path.parent.mkdir(parents=True, exist_ok=True)
+    with _held(path, path.parent):
+        yield
+
+
+@contextmanager
+def locked_file(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Hold the lock of a file that is written again and again; nothing is held for None.
+
+    Raises:
+        BusyError: Another process holds it, or another thread; the error names the process.
+
+    Example:
+        >>> import tempfile
+        >>> with locked_file(tempfile.mkdtemp() + "/run.zip"):
+        ...     pass  # no other run saves itself there
+    """
+    if path is None:
+        yield
+        return
+    target = Path(path)
+    with _held(target.with_name(f".{target.name}.lock"), target):
+        yield
+
+
+@contextmanager
+def _held(path: Path, what: Path) -> Iterator[None]:
+    """Hold the lock that a file is, on behalf of what it locks."""
     if os.name != "posix":
         yield
         return
-    with _taken(path) as file:
+    with _taken(path, what) as file:
         file.truncate(0)
         file.write(msgspec.json.encode(_this_process()))
         file.flush()
@@ -68,7 +95,7 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def _taken(path: Path) -> BinaryIO:
+def _taken(path: Path, what: Path) -> BinaryIO:
     """The file of the lock, open and locked."""
     import fcntl
 
@@ -78,7 +105,7 @@ def _taken(path: Path) -> BinaryIO:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             file.close()
-            raise BusyError(f"{path.parent} is in use by {_holder(path)}") from error
+            raise BusyError(f"{what} is in use by {_holder(path)}") from error
         # Its holder may have removed it between the two calls: then it locks nothing.
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
             return file

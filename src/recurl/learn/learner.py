@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import msgspec
@@ -18,11 +19,13 @@ import numpy as np
 
 from recurl.arguments import with_known_names
 from recurl.errors import CheckpointError
+from recurl.execution.lock import locked_file
 from recurl.interrupts import deferred, requested, whole
 from recurl.learn.callbacks import Callbacks, as_list
 from recurl.learn.checkpoint import checkpoint_bytes, expect, read_checkpoint, restoring
 from recurl.learn.curve import Curve, Score
 from recurl.learn.prediction import Predictor
+from recurl.learn.turns import by_one_thread
 from recurl.model.files import write_atomic
 from recurl.model.rmdp import RMDP
 from recurl.progress import Progress
@@ -134,6 +137,8 @@ class Learner(ABC):
     settings: Any
     engine: Any
     curve: Curve
+    one_thread: RLock
+    """Held by the thread that uses the learner."""
     _slice = 64
     _tally = (0, 0.0)
     _latest = ""
@@ -178,6 +183,7 @@ class Learner(ABC):
         return self._latest
 
     @with_known_names
+    @by_one_thread
     def learn(
         self,
         total_timesteps: float,
@@ -212,6 +218,7 @@ class Learner(ABC):
             KeyboardInterrupt: After Ctrl-C; everything learned is kept, and saved if there is a
                 checkpoint.
             LimitError: Memory is full, or values are not finite; likewise.
+            BusyError: Another thread uses the learner, or another process saves to the checkpoint.
         """
         if isinstance(total_timesteps, str) or not 0 <= total_timesteps < math.inf:
             what = "total_timesteps must be a number of steps, at least 0"
@@ -222,7 +229,7 @@ class Learner(ABC):
         elif end > self.steps:
             self._take_for_budget(end)
         progress = Progress(f"learning {self.subject}", end, "steps", shown=progress_bar)
-        with deferred(), progress:
+        with locked_file(checkpoint), deferred(), progress:
             try:
                 run.start()
                 while self.steps < end and not run.ended and not stopping() and not requested():
@@ -269,6 +276,12 @@ class Learner(ABC):
             )
             self._shortened = math.inf
 
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """A learner without settings yet, which no thread uses."""
+        made = super().__new__(cls)
+        made.one_thread = RLock()
+        return made
+
     def keep_best(self, score: Score) -> None:
         """Keep the run as it stands as the best, if a test is better than all before it."""
         if self.best is None or score.mean > self.best.score.mean:
@@ -310,6 +323,7 @@ class Learner(ABC):
         return 0.0
 
     @with_known_names
+    @by_one_thread
     def test(self, episodes: int | None = None) -> Score:
         """Run episodes of the greedy policy; nothing is learned, no training randomness is used."""
         s, engine = self.settings, self.engine
@@ -328,6 +342,7 @@ class Learner(ABC):
         )
 
     @with_known_names
+    @by_one_thread
     def predict(
         self,
         observation: Any,
@@ -374,6 +389,7 @@ class Learner(ABC):
         """
         write_atomic(path, self.to_bytes())
 
+    @by_one_thread
     def to_bytes(self) -> bytes:
         """The content of the file that `save` writes."""
         return checkpoint_bytes(*self._whole_content())

@@ -18,12 +18,13 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from recurl.errors import LimitError, RecurlError
+from recurl.errors import BusyError, LimitError, RecurlError
 from recurl.learn.env_engine import EnvEngine
 from recurl.learn.loop_kernel import BEGIN
+from recurl.learn.turns import by_one_thread
 from recurl.model.numbers import exact
 from recurl.model.tables import CALLS, EXITS, STEP
-from recurl.programs.language import attempt, running
+from recurl.programs.language import RUNNER, attempt, running
 
 if TYPE_CHECKING:
     from recurl.learn.tabular import TabularLearner
@@ -55,7 +56,7 @@ class Live:
     Calling it runs the function for real and returns what that returns. An exception that the
     function raises ends the episode and propagates: what was paid before it is learned, and nothing
     more is earned. Ctrl-C, and an error of this library, say nothing about the choices: what was
-    paid after the last choice is dropped.
+    paid after the last choice is dropped. One thread at a time may call it.
 
     Args:
         program: The function.
@@ -94,7 +95,17 @@ class Live:
         """Run the function for real with the best choices known; nothing is learned."""
         return self._episode(arguments, named, learning=False)
 
+    @property
+    def one_thread(self) -> Any:
+        """Held by the thread that uses the learner."""
+        return self.learner.one_thread
+
+    @by_one_thread
     def _episode(self, arguments: tuple[Any, ...], named: dict[str, Any], learning: bool) -> Any:
+        if RUNNER.get() is self:
+            raise BusyError(
+                f"{self.program.name} runs live already: inside, call {self.program.name}(...)"
+            )
         self._reset()
         self._learning, self.total = learning, 0.0
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from recurl.arguments import require_gamma, require_numbers, with_known_names
 from recurl.errors import UnknownNameError
 from recurl.execution.engine import Work
+from recurl.execution.lock import locked_file
 from recurl.execution.pieces import Session
 from recurl.learn.learner import subject_of
 from recurl.learn.pac.confidence import ALL_TIMES, FAMILIES
@@ -147,6 +148,7 @@ class PACLearner:
             NotProperError: A plan needs `steps`, and none is given or found.
             LimitError: A plan takes more samples than allowed.
             CheckpointError: The checkpoint is damaged, or of another model or seed.
+            BusyError: Another process saves its counts there.
             ProtocolError: The environment does not keep the recursive protocol.
         """
         subject: RMDP | gym.Env[Any, Any] = subject_of(source, "PACLearner.learn")
@@ -163,11 +165,12 @@ class PACLearner:
             support=self.support,
             starts=self.starts,
         )
-        if isinstance(subject, RMDP):
-            with self._session(draw_counts, subject) as session:
-                return self._learn_model(subject, task, session)
-        with self._session(draw_outcomes, subject) as session:
-            return self._learn_environment(subject, task, session)
+        with locked_file(checkpoint):
+            if isinstance(subject, RMDP):
+                with self._session(draw_counts, subject) as session:
+                    return self._learn_model(subject, task, session)
+            with self._session(draw_outcomes, subject) as session:
+                return self._learn_environment(subject, task, session)
 
     def _is_robust(self, source: RMDP | gym.Env[Any, Any]) -> bool:
         """Whether bounds come from robust value iteration on a model."""
