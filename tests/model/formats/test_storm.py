@@ -106,6 +106,130 @@ def test_brackets_around_path_formulas(
     assert recurl.solve(model, of="exit:goal").value == pytest.approx(most)
 
 
+EXACT = """
+mdp
+const double p;
+module walk
+  s : [0..3] init 0;
+  [safe] s=0 -> 0.1 : (s'=1) + 0.2 : (s'=2) + 0.7 : (s'=3);
+  [bold] s=0 -> p : (s'=2) + 1-p : (s'=3);
+  [on] s>0 & s<3 -> 1/3 : (s'=3) + 2/3 : (s'=0);
+endmodule
+rewards "paid"
+  s=0 : 0.1;
+  [safe] true : 1/7;
+endrewards
+label "home" = s=3;
+"""
+
+
+@pytest.mark.parametrize("form", ["prism", "jani", "drn"])
+def test_numbers_are_rationals_as_written(tmp_path: Path, storm: object, form: str) -> None:
+    import stormpy
+    import stormpy.io
+
+    path, options = file(tmp_path, EXACT), {"constants": "p=1e-3"}
+    if form == "jani":
+        jani, _ = stormpy.parse_prism_program(str(path)).to_jani([])
+        path = tmp_path / "model.jani"
+        stormpy.io.export_jani_to_file(str(path), jani)
+    if form == "drn":
+        program = stormpy.parse_prism_program(str(path))
+        program, _ = stormpy.io.instantiate_constants(program, options.pop("constants"))
+        path = tmp_path / "model.drn"
+        built = stormpy.build_model[stormpy.Rational](program)
+        stormpy.io.export_to_drn(built, str(path))
+    model = recurl.load(path, goal="home", **options)
+    count = model.tables.n_transitions
+    found = {(str(model.exact.prob(i)), str(model.exact.reward(i))) for i in range(count)}
+    inner = {("1/3", "0"), ("2/3", "0")}
+    first = {(p, "17/70") for p in ("1/10", "1/5", "7/10")} | {
+        ("1/1000", "1/10"),
+        ("999/1000", "1/10"),
+    }
+    assert found == first | inner
+
+
+def test_what_a_certificate_proves_holds_for_the_decimals(tmp_path: Path, storm: object) -> None:
+    """0.1 + 0.2 three times over 0.3 is 3 exactly, and not so in doubles."""
+    program = """
+        dtmc module m s : [0..4] init 0;
+          [] s<3 -> (s'=s+1); [] s=3 -> (s'=4);
+        endmodule
+        rewards s<2 : 0.1; s=2 : 0.7; s=3 : 0.1; endrewards
+        label "end" = s=4;
+    """
+    model = recurl.load(file(tmp_path, program), property='R=? [ F "end" ]')
+    proved = recurl.verify(model, recurl.solve(model, "certified").certificate)
+    assert proved.lower <= 1 <= proved.upper
+    assert sum(model.exact.reward(i) for i in range(model.tables.n_transitions)) == 1
+
+
+def test_numbers_that_only_doubles_have(tmp_path: Path, storm: object) -> None:
+    """Logarithms and roots have no rational value: the whole model is in doubles, and says so."""
+    program = """
+        dtmc module m s : [0..1] init 0;
+          [] s=0 -> pow(0.5, 0.5) : (s'=1) + 1-pow(0.5, 0.5) : (s'=0);
+        endmodule
+        label "end" = s=1;
+    """
+    model = recurl.load(file(tmp_path, program), goal="end")
+    assert model.exact.binary
+    assert recurl.solve(model, of="steps").value == pytest.approx(2**0.5)
+
+
+def test_rounded_probabilities_of_other_tools_are_completed(tmp_path: Path, storm: object) -> None:
+    lines = ["@type: DTMC", "@parameters", "", "@reward_models", "", "@nr_states", "3"]
+    lines += ["@nr_choices", "3", "@model", "state 0 init", "\taction 0"]
+    lines += ["\t\t1 : 0.3333333333333333", "\t\t2 : 0.6666666666666666"]
+    lines += [
+        "state 1 one",
+        "\taction 0",
+        "\t\t1 : 1",
+        "state 2 two",
+        "\taction 0",
+        "\t\t2 : 1",
+        "",
+    ]
+    path = file(tmp_path, "\n".join(lines), "thirds.drn")
+    model = recurl.load(path, goal=["one", "two"])
+    probs = [model.exact.prob(i) for i in range(2)]
+    assert sum(probs) == 1
+    assert str(probs[0]) == "3333333333333333/10000000000000000"
+    with pytest.raises(DocumentError, match="probabilities sum to"):
+        recurl.load(
+            file(tmp_path, path.read_text().replace("0.66", "0.56"), "less.drn"), goal="one"
+        )
+
+
+UNTYPED = """// not a dtmc
+module m
+  s : [0..2] init 0;
+  [a] s=0 -> (s'=1);
+  [b] s=0 -> (s'=2);
+endmodule
+rewards s=0 : 1/3; endrewards
+rewards s=0 : 2; endrewards
+rewards "cost" s=0 : 5; endrewards
+"""
+
+
+def test_a_program_without_a_type_is_an_mdp(tmp_path: Path, storm: object) -> None:
+    model = recurl.load(file(tmp_path, UNTYPED), property="Pmin=? [ F s=1 ]")
+    assert recurl.solve(model, of="exit:goal").value == pytest.approx(1)
+    assert recurl.solve(model, of="exit:goal", objective="min").value == pytest.approx(0)
+
+
+def test_rewards_without_a_name_are_the_first_structure(tmp_path: Path, storm: object) -> None:
+    path = file(tmp_path, UNTYPED)
+    first = recurl.load(path, property="Rmax=? [ F s>0 ]")
+    assert str(first.exact.reward_range[1]) == "1/3"
+    named = recurl.load(path, property='R{"cost"}max=? [ F s>0 ]')
+    assert recurl.solve(named).value == pytest.approx(5)
+    rolls = recurl.load(file(tmp_path, DIE), constants="SIDES=2", property="R=? [ F s>0 ]")
+    assert recurl.solve(rolls).value == pytest.approx(1.5)
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [

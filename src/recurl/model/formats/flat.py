@@ -6,8 +6,10 @@ entry, all others are nodes. A model without boxes becomes flat states, exits be
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -191,7 +193,7 @@ class _Assembly:
         }
         problems = array_problems(layout, 0, Arrays(**columns))
         if not binary and not problems:
-            problems = list(_inexact(self.prob, columns["transition_start"]))
+            problems = list(_inexact(self.prob.tolist(), columns["transition_start"]))
         if problems:
             raise ModelError(problems, headline=f"model {flat.name}: ")
         tables = Tables.of(layout, start_component=0, **columns)
@@ -233,11 +235,19 @@ def _taken(column: np.ndarray, index: np.ndarray) -> np.ndarray:
     return column[index] if len(column) else np.zeros(len(index), np.int64)
 
 
-def _inexact(prob: np.ndarray, start: np.ndarray) -> list[Problem]:
-    sums = np.add.reduceat(prob, start[:-1])
-    wrong = np.flatnonzero(sums != 1)
-    fix = "make them sum to 1"
-    return [Problem(f"choice {a}", f"probabilities sum to {sums[a]}", fix) for a in wrong[:20]]
+def _inexact(prob: list[Fraction], start: np.ndarray) -> Iterator[Problem]:
+    """Distributions that do not sum to 1, twenty at most."""
+    sums: dict[tuple[int, ...], Fraction] = {}  # the same numbers come again and again
+    ids, found = list(map(id, prob)), 0
+    for choice, (first, last) in enumerate(itertools.pairwise(start.tolist())):
+        row = tuple(ids[first:last])
+        if row not in sums:
+            sums[row] = sum(prob[first:last], Fraction(0))
+        if sums[row] != 1 and found < 20:
+            found += 1
+            yield Problem(
+                f"choice {choice}", f"probabilities sum to {sums[row]}", "make them sum to 1"
+            )
 
 
 def _unlike(exits: list[str], taken: set[str], *, numbered: bool) -> list[str]:

@@ -8,6 +8,7 @@ error. The model comes over as a UMB file, so that no Python object is made per 
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import os
 import re
@@ -29,34 +30,59 @@ from recurl.model.limits import LONGEST_EXPLORATION, cut, read_bytes, read_text
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
 
+_COMMENT = re.compile(r"//[^\n]*")
+_TYPE = re.compile(
+    r"\b(dtmc|mdp|ctmc|ctmdp|ma|pta|pomdp|popta|smg|probabilistic|nondeterministic|stochastic)\b"
+)
+_UNNAMED = re.compile(r"\brewards(?!\s*\")\b")
+
 
 def read_by_storm(kind: str, path: Path, options: Options) -> RMDP:
     """Read a file of a kind that Storm knows: ``"prism"``, ``"jani"`` or ``"drn"``."""
-    read_text(path)
+    text = read_text(path)
     if importlib.util.find_spec("stormpy") is None:
         raise MissingExtraError("Reading PRISM programs, JANI models and DRN files", "storm")
     title = re.sub(r"\s+", " ", path.stem) or "model"
     try:
         with errors_of(path), tempfile.TemporaryDirectory(prefix="recurl-") as folder:
             built = Path(folder) / "model.umb"
-            _build(path, _request(kind, path, options, built))
+            request = _request(kind, path, options, built)
+            if kind == "prism" and (spelled := _as_storm_spells(text)) != text:
+                request["file"] = str(Path(folder) / "program.prism")
+                Path(request["file"]).write_text(spelled, encoding="utf-8")
+            _build(path, request)
             return _model(path, flat_from(read_bytes(built), title, options), options)
     except DamagedError as error:
         refuse(path, str(error))
 
 
+def _as_storm_spells(text: str) -> str:
+    """A PRISM program with the type and the names that Storm needs.
+
+    Without a type it is an ``mdp``; of unnamed reward structures Storm would keep only the last.
+    """
+    plain = _COMMENT.sub("", text)
+    if len(_UNNAMED.findall(plain)) > 1:
+        count = itertools.count(1)
+        text = _UNNAMED.sub(lambda found: f'{found[0]} "unnamed{next(count)}"', text)
+    return text if _TYPE.search(plain) else f"mdp {text}"
+
+
 def _request(kind: str, path: Path, options: Options, built: Path) -> Request:
-    formula = None
+    formula, first = None, False
     if options.property is not None:
         question = asked(options.property)
         formula = f"F ({question.goal})"
         if question.stay is not None:
             formula = f"({question.stay}) U ({question.goal})"
+        # R without a name means the first structure of a PRISM program; others have no order.
+        first = kind == "prism" and question.of == "reward" and question.rewards is None
     return {
         "kind": kind,
         "file": str(path.absolute()),
         "constants": ",".join(f"{name}={value}" for name, value in options.constants),
         "formula": formula,
+        "first_rewards": first,
         "out": str(built),
         "asked_by": os.getpid(),
     }

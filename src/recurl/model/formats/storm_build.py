@@ -2,17 +2,30 @@
 
     python -m recurl.model.formats.storm_build < request.json
 
+Storm builds with rational numbers, but cannot write them into UMB files. It writes them into a DRN
+file too, and they are put into the UMB file from there. A model whose numbers Storm has as doubles
+only, since it takes logarithms or roots, is built with doubles.
+
 A file that Storm cannot build ends it with exit code 1 and one line of JSON on stderr: the message
 and what would help.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 import signal
 import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
 from typing import Any, NoReturn, TypedDict
+
+from recurl.model.formats.tar import pack, unpack
+from recurl.model.formats.umb import encoded, rational_size
+from recurl.model.structure import TOLERANCE
 
 GOAL, STAY = "recurl goal", "recurl stay"
 """Labels of the states that a property names."""
@@ -28,6 +41,7 @@ class Request(TypedDict):
         file: The file.
         constants: Values of constants, as Storm takes them.
         formula: Path formula whose states get the labels `GOAL` and `STAY`.
+        first_rewards: Whether only the first reward structure of a program is built.
         out: UMB file to write.
         asked_by: Number of the process that asks.
     """
@@ -36,6 +50,7 @@ class Request(TypedDict):
     file: str
     constants: str
     formula: str | None
+    first_rewards: bool
     out: str
     asked_by: int
 
@@ -60,23 +75,43 @@ def _build(request: Request) -> None:
     import stormpy.io
 
     stormpy.developer.set_log_level(stormpy.developer.LogLevel.OFF)
-    if request["kind"] == "drn":
-        built = stormpy.build_model_from_drn(request["file"])
-        formulas = _formulas(stormpy, request)
-    else:
-        program = _program(stormpy, request)
-        formulas = _formulas(stormpy, request, program)
-        options = stormpy.BuilderOptions(formulas)
-        options.set_build_all_labels()
-        options.set_build_all_reward_models()
-        options.set_build_choice_labels()
-        built = stormpy.build_model(program, options=options)
+    program = None if request["kind"] == "drn" else _program(stormpy, request)
+    formulas = _formulas(stormpy, request, program)
+    try:
+        built = _built(stormpy, request, program, formulas, stormpy.Rational)
+        exact = True
+    except RuntimeError:
+        built = _built(stormpy, request, program, formulas, float)
+        exact = False
     kind = str(built.model_type).rpartition(".")[2].upper()
     if kind not in ("DTMC", "MDP"):
         _refuse(f"is a {kind}: DTMC and MDP are known here")
     for formula in formulas:
         _label(stormpy, built, formula.subformula)
-    stormpy.io.export_to_umb(built, request["out"])
+    options = stormpy.io.UmbExportOptions()
+    options.value_type = stormpy.io.UmbExportValueType.DOUBLE
+    stormpy.io.export_to_umb(built, request["out"], options=options)
+    if exact:
+        out = Path(request["out"])
+        out.write_bytes(_with_rationals(out.read_bytes(), built, _texts(stormpy, built, out)))
+
+
+def _built(storm: Any, request: Request, program: Any, formulas: list[Any], number: type) -> Any:
+    """The model, with numbers of a type."""
+    if program is None:
+        return storm.build_model_from_drn[number](request["file"])
+    if request["first_rewards"] and program.reward_models:
+        name = program.reward_models[0].name
+        text = "R" + (f'{{"{name}"}}' if name else "") + "=? [ F true ]"
+        rewards = [storm.parse_properties(text, program)[0].get_raw_formula()]
+    else:
+        rewards = []
+    options = storm.BuilderOptions([*formulas, *rewards])
+    options.set_build_all_labels()
+    if not rewards:
+        options.set_build_all_reward_models()
+    options.set_build_choice_labels()
+    return storm.build_model[number](program, options=options)
 
 
 def _program(storm: Any, request: Request) -> Any:
@@ -92,12 +127,12 @@ def _program(storm: Any, request: Request) -> Any:
     return program
 
 
-def _formulas(storm: Any, request: Request, *program: Any) -> list[Any]:
+def _formulas(storm: Any, request: Request, program: Any) -> list[Any]:
     """The formula of the request as Storm has it, if there is one."""
     if request["formula"] is None:
         return []
     text = f"P=? [ {request['formula']} ]"
-    return [storm.parse_properties(text, *program)[0].get_raw_formula()]
+    return [storm.parse_properties(text, *filter(None, [program]))[0].get_raw_formula()]
 
 
 def _label(storm: Any, built: Any, path: Any) -> None:
@@ -110,6 +145,69 @@ def _label(storm: Any, built: Any, path: Any) -> None:
         truth = storm.model_checking(built, states).get_truth_values_vector()
         built.labeling.add_label(name)
         built.labeling.set_states(name, truth)
+
+
+def _texts(storm: Any, built: Any, out: Path) -> dict[str, list[str]]:
+    """The numbers of a model as texts, line by line: of branches, of choices, of states."""
+    drn, options = out.with_suffix(".drn"), storm.io.DirectEncodingExporterOptions()
+    options.allow_placeholders = False
+    storm.io.export_to_drn(built, str(drn), options=options)
+    _, _, lines = drn.read_text(errors="replace").partition("\n@model\n")
+    drn.unlink()
+    return {
+        "branches": re.findall(r"^\t\t\d+ : (\S+)$", lines, re.MULTILINE),
+        "choices": re.findall(r"^\taction [^\n]* \[([^][\n]*)\]$", lines, re.MULTILINE),
+        "states": re.findall(r"^state \d+ \[([^][\n]*)\]", lines, re.MULTILINE),
+    }
+
+
+def _with_rationals(umb: bytes, built: Any, texts: dict[str, list[str]]) -> bytes:
+    """A UMB file with the numbers of a DRN file in the place of its doubles."""
+    files: dict[str, bytes] = {name: bytes(file) for name, file in unpack(umb).items()}
+    index = json.loads(files["index.json"])
+    system = index["transition-system"]
+    starts: Sequence[int] = range(system["#choices"] + 1)
+    if "choice-to-branches.bin" in files:
+        starts = memoryview(files["choice-to-branches.bin"]).cast("Q").tolist()
+    columns = {"branch-to-probability.bin": _summing_to_one(texts["branches"], starts)}
+    kinds = {"branch-to-probability.bin": (system, "branch-probability-type")}
+    order = list(built.reward_models)
+    for key, note in index["annotations"].get("rewards", {}).items():
+        place = order.index(note.get("alias", ""))
+        for entity in note["applies-to"]:
+            name = f"annotations/rewards/{key}/{entity}/values.bin"
+            columns[name] = [row.split(", ")[place] for row in texts[entity]]
+            kinds[name] = (note, "type")
+    known = {text: Fraction(text) for text in set(itertools.chain(*columns.values()))}
+    size = rational_size(known.values())
+    code = {text: encoded([value], size) for text, value in known.items()}
+    for name, column in columns.items():
+        if len(column) * 8 != len(files[name]):
+            _refuse("Storm writes its numbers in an unknown way")
+        files[name] = b"".join(map(code.__getitem__, column))
+        note, key = kinds[name]
+        note[key] = {"type": "rational", "size": size}
+        for bound in ("lower", "upper"):
+            note.pop(bound, None)
+    files["index.json"] = json.dumps(index).encode()
+    return pack(files)
+
+
+def _summing_to_one(prob: list[str], starts: Sequence[int]) -> list[str]:
+    """Probabilities of choices; the greatest of a choice takes up the rounding of tools, if any."""
+    known: dict[tuple[str, ...], list[str]] = {}
+    result: list[str] = []
+    for first, last in itertools.pairwise(starts):
+        row = tuple(prob[first:last])
+        if row not in known:
+            values = [Fraction(text) for text in row]
+            rest = 1 - sum(values, Fraction(0))
+            if 0 < abs(rest) <= Fraction(TOLERANCE):
+                most = values.index(max(values))
+                values[most] += rest
+            known[row] = list(map(str, values))
+        result += known[row]
+    return result
 
 
 def _end_with_parent() -> None:

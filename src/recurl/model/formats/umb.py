@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -238,16 +238,20 @@ class _Reader:
         if key is None:
             return total
         note = self.annotations("rewards")[key]
-        choice = np.repeat(np.arange(self.sizes["choices"]), np.diff(branches))
-        state = np.repeat(np.arange(self.sizes["states"]), np.diff(choices))[choice]
-        where: dict[str, Any] = {"states": state, "choices": choice, "branches": slice(None)}
+        paid: dict[str, np.ndarray] = {}
         for entity in _ENTITIES:
             name = f"annotations/rewards/{key}/{entity}/values.bin"
             if name in self.files:
-                total = (
-                    total + self.numbers(name, self.sizes[entity], note.get("type"))[where[entity]]
-                )
-        return total
+                paid[entity] = self.numbers(name, self.sizes[entity], note.get("type"))
+        # From states down to branches: sums of fractions take long, and branches are many.
+        for above, entity, starts in (
+            ("states", "choices", choices),
+            ("choices", "branches", branches),
+        ):
+            if above in paid:
+                spread = np.repeat(paid[above], np.diff(starts))
+                paid[entity] = spread + paid[entity] if entity in paid else spread
+        return paid.get("branches", total)
 
     def reward_key(self) -> str | None:
         """The reward structure that is asked for, or the only one; None if none is."""
@@ -333,18 +337,18 @@ def _fractions(values: np.ndarray) -> np.ndarray:
 
 def _rationals(raw: memoryview, half: int, name: str) -> np.ndarray:
     """Numerators and denominators of `half` bytes each, as fractions."""
-    count = len(raw) // (2 * half)
-    column = np.empty(count, object)
+    codes = np.frombuffer(raw, np.dtype((np.void, 2 * half)))
+    column = np.empty(len(codes), object)
+    known: dict[bytes, Fraction] = {}  # models have few different numbers
     try:
-        column[:] = [
-            Fraction(
-                int.from_bytes(raw[i : i + half], "little", signed=True),
-                int.from_bytes(raw[i + half : i + 2 * half], "little"),
+        for code in set(codes.tolist()):
+            known[code] = Fraction(
+                int.from_bytes(code[:half], "little", signed=True),
+                int.from_bytes(code[half:], "little"),
             )
-            for i in range(0, len(raw), 2 * half)
-        ]
     except ZeroDivisionError:
         _damaged(f"{name} has a denominator of 0")
+    column[:] = [known[code] for code in codes.tolist()]
     return column
 
 
@@ -358,7 +362,7 @@ def write(model: RMDP, path: Path) -> None:
 
 def packed(flat: Flat) -> bytes:
     """The bytes of the UMB file of a flat model."""
-    size = _rational_size(flat)
+    size = _size_of(flat)
     kind = {"type": "rational", "size": size} if size else {"type": "double", "size": 64}
     strings, number = _numbered(flat.action_names or [])
     sizes = (flat.n_states, len(flat.branches) - 1, len(flat.target))
@@ -451,11 +455,15 @@ def _bits(mask: np.ndarray) -> bytes:
     return np.packbits(padded, bitorder="little").tobytes()
 
 
-def _rational_size(flat: Flat) -> int:
+def _size_of(flat: Flat) -> int:
     """Bits of a rational that holds all numbers of an exact model; 0 if they are floats."""
     if flat.prob.dtype != object:
         return 0
-    numbers = [*flat.prob.tolist(), *flat.reward.tolist()]
+    return rational_size([*flat.prob.tolist(), *flat.reward.tolist()])
+
+
+def rational_size(numbers: Iterable[Fraction]) -> int:
+    """Bits of a rational that holds each of the numbers."""
     # One bit more: numerators have a sign.
     longest: int = max(
         max(abs(x.numerator).bit_length() + 1, x.denominator.bit_length()) for x in numbers
@@ -464,12 +472,15 @@ def _rational_size(flat: Flat) -> int:
 
 
 def _encoded(values: np.ndarray, size: int) -> bytes:
-    if not size:
-        return values.astype("<f8").tobytes()
+    return encoded(values.tolist(), size) if size else values.astype("<f8").tobytes()
+
+
+def encoded(values: Iterable[Fraction], size: int) -> bytes:
+    """Rationals as bytes, of a number of bits each."""
     half = size // 16
     return b"".join(
         x.numerator.to_bytes(half, "little", signed=True) + x.denominator.to_bytes(half, "little")
-        for x in values.tolist()
+        for x in values
     )
 
 
