@@ -22,7 +22,7 @@ ROWS = [
     {"compilation", "arguments"},
     {"progress"},
     {"model"},
-    {"execution"},
+    {"execution", "linear"},
     {"policy"},
     {"simulation"},
     {"verification"},

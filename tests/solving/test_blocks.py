@@ -7,8 +7,15 @@ from tests.solving.exact_one_exit import exact_values, small_models
 
 import recurl
 from recurl.errors import NotProperError
-from recurl.solving import linear
-from recurl.solving.blocks import Iterate, linear_program, policy_iteration, value_iteration
+from recurl.linear import systems
+from recurl.solving import blocks
+from recurl.solving.blocks import (
+    Iterate,
+    batches,
+    linear_program,
+    policy_iteration,
+    value_iteration,
+)
 from recurl.solving.one_exit_bounds import step_bounds
 from recurl.solving.one_exit_system import System
 from recurl.solving.question import Question
@@ -21,8 +28,8 @@ def test_small_and_large_blocks_agree(model: recurl.RMDP) -> None:
     exact = exact_values(model)
     for small, large in ((200, 50_000), (0, 50_000), (0, 0)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(linear, "SMALL", small)
-            patch.setattr(linear, "LARGE", large)
+            patch.setattr(blocks, "SMALL", small)
+            patch.setattr(systems, "LARGE", large)
             it = Iterate.first(system.equations, system.gain, step_bounds(system))
             assert policy_iteration(it, 1e-12) is None
         for vertex, x in zip(system.vertex, it.x, strict=True):
@@ -44,19 +51,20 @@ def test_the_optimum_of_the_program_is_the_value_of_every_state(model: recurl.RM
 def test_a_shift_balances_remainders_and_sweeps(
     large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(linear, "LARGE", large)
+    monkeypatch.setattr(systems, "LARGE", large)
     system = System.of(recurl.zoo.cloud(exits=1), Question())
     first, last = int(system.block_sizes[0]), system.n_rows
     it = Iterate.first(system.equations, system.gain, step_bounds(system))
     it.x[:] = np.arange(last)
     assert it.right is not None
     rest = it.sweep(first, last, 2)
-    chain = it.chain(first, last)
+    matrix, constant = it.chain(first, last)
     x, right = it.x[first:last].copy(), it.right[first:last]
-    np.testing.assert_allclose(rest, chain.remainder(x), atol=1e-12)
+    np.testing.assert_allclose(rest, constant + matrix @ x - x, atol=1e-12)
     left = it.shift(first, last, rest, it.falls(first, last))
-    factor = rest.sum() / (right - chain.matrix @ right).sum()
-    after = chain.remainder(x + factor * right)
+    factor = rest.sum() / (right - matrix @ right).sum()
+    moved = x + factor * right
+    after = constant + matrix @ moved - moved
     assert after.sum() == pytest.approx(0, abs=1e-9)
     assert left == pytest.approx(np.abs(after).max())
     np.testing.assert_allclose(it.x[first:last], x + factor * right + after, atol=1e-12)
@@ -130,8 +138,8 @@ def test_improving_takes_the_better_of_two_actions() -> None:
 def test_the_chain_of_chosen_actions() -> None:
     system = System.of(recurl.zoo.gambler(p="1/4"), Question("max", "steps"))
     it = Iterate.first(system.equations, system.gain)
-    chain = it.chain(0, system.n_rows)
-    x = np.linalg.solve(np.eye(system.n_rows) - chain.matrix.toarray(), chain.constant)
+    matrix, constant = it.chain(0, system.n_rows)
+    x = np.linalg.solve(np.eye(system.n_rows) - matrix.toarray(), constant)
     assert x[system.row[system.model.tables.starts[0]]] == pytest.approx(3)
 
 
@@ -140,10 +148,16 @@ def test_slow_blocks_go_to_elimination_while_they_are_small() -> None:
         1, 1, 400, kind="one_exit", call_fraction=0, exit_probability=0.001, locality="near"
     )
     system = System.of(model, Question())
-    assert linear.SMALL < system.block_sizes.max() <= linear.DIRECT
+    assert blocks.SMALL < system.block_sizes.max() <= systems.DIRECT
     steps = step_bounds(system)
     assert steps is not None
     it = Iterate.first(system.equations, system.gain, steps)
     assert policy_iteration(it, 1e-12) is None
     assert "linear iterations" not in it.work
     assert it.improve(0, system.n_rows)[0] <= 1e-9
+
+
+def test_small_blocks_are_taken_together_and_large_ones_alone() -> None:
+    sizes = [1, 150, 300, 2, 2999, 3, 1]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    assert list(batches(start)) == [(0, 2), (2, 3), (3, 4), (4, 5), (5, 7)]

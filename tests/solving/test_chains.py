@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.solving.references import cubic, iterate, looping, random_policy, small_model
 
 import recurl
-from recurl.solving import chains, linear
+from recurl.linear import systems
+from recurl.solving import chains
 from recurl.solving.chains import Leaving, leave_probabilities
 from recurl.solving.rows import rows_of_model, rows_of_policy
 
@@ -73,7 +74,7 @@ def test_large_systems_agree_with_small_ones(seed: int, limit: str) -> None:
     rows = rows_of_policy(recurl.Policy.uniform(model))
     with pytest.MonkeyPatch.context() as patch:
         expected = leave_probabilities(rows)
-        patch.setattr(linear, limit, 1)
+        patch.setattr(systems, limit, 1)
         found = leave_probabilities(rows)
     np.testing.assert_allclose(found.value, expected.value, atol=1e-9)
 

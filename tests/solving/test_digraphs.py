@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -58,14 +57,6 @@ def test_the_nearest_to_goals_come_first() -> None:
     assert after[3] < 0
 
 
-def test_an_unknown_scipy_transposes_by_its_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = np.array([0, 2, 3], np.int32), np.array([1, 2, 1], np.int32), 3
-    quick = transposed(*graph)
-    monkeypatch.setattr(digraphs, "_csr_tocsc", lambda: None)
-    for a, b in zip(quick, transposed(*graph), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
 def test_what_leads_to_a_set() -> None:
     graph = csr_array(np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]]))
     assert can_reach(graph, np.array([False, True, False])).tolist() == [True, True, True]
@@ -82,12 +73,3 @@ def test_few_vertices_are_searched_like_many(seed: int, size: int, edges: int) -
     graph = csr_array((np.ones(edges), ends), shape=(size, size))
     assert reaching(*ends, goal).tolist() == can_reach(graph, goal).tolist()
     assert digraphs._few_reaching(*ends, goal).tolist() == can_reach(graph, goal).tolist()
-
-
-def test_matrices_of_an_unknown_scipy_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = np.array([0.5, 0.25]), np.array([1, 0], np.int32), np.array([0, 1, 2], np.int32)
-    quick = digraphs.unchecked(csr_array, parts, (2, 2))
-    monkeypatch.setattr(digraphs, "_template", lambda kind: None)
-    careful = digraphs.unchecked(csr_array, parts, (2, 2))
-    np.testing.assert_array_equal(quick.toarray(), careful.toarray())
-    np.testing.assert_array_equal(quick @ np.ones(2), [0.5, 0.25])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import recurl
 from recurl.model.tables import Layout
-from recurl.solving import end_components, linear, quick_process
+from recurl.solving import end_components, quick_process
 from recurl.solving.end_components import Process, solve_process
 from recurl.solving.finite import solve_finite
 from recurl.solving.quick_process import solve_quickly
@@ -104,39 +104,3 @@ def test_a_process_with_end_components_between_0_and_1_is_left_to_the_slow_searc
     found = solve_finite(model, question, 1e-6)
     assert found is not None
     assert found.value == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_rows_that_refer_to_earlier_ones_are_solved_in_order(
-    known: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from scipy.sparse import csr_array
-
-    if not known:
-        monkeypatch.setattr(linear, "_gstrs", lambda: None)
-    random = np.random.default_rng(1)
-    dense = np.tril(random.random((150, 150)), -1) * (random.random((150, 150)) < 0.02)
-    cyclic = dense + 1e-4 * np.roll(np.eye(150), 7, axis=1)
-    b = random.random((2, 150))
-    one = np.array([0, 150], np.int32)
-    for matrix in (dense, cyclic, dense + 0.5 * np.eye(150, k=1)):
-        found = linear.LineSolver(one).solve(csr_array(matrix), b)
-        wanted = np.linalg.solve(np.eye(150) - matrix, b.T).T
-        np.testing.assert_allclose(found, wanted, rtol=1e-10)
-
-
-def test_blocks_between_rows_that_are_none_are_solved_by_themselves() -> None:
-    from scipy.sparse import csr_array
-
-    random = np.random.default_rng(2)
-    matrix = np.tril(random.random((300, 300)), -1) * (random.random((300, 300)) < 0.01)
-    starts = np.delete(np.arange(301), [*range(1, 20), *range(151, 181)]).astype(np.int32)
-    for first, last in ((0, 20), (150, 181)):
-        size = last - first
-        matrix[first:last, first:last] = random.random((size, size)) / size
-    b = random.random((2, 300))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear, "_in_order_repeatedly", lambda *_: None)
-        patch.setattr(linear, "factorise", None)
-        found = linear.LineSolver(starts).solve(csr_array(matrix), b)
-    np.testing.assert_allclose(found, np.linalg.solve(np.eye(300) - matrix, b.T).T, rtol=1e-10)

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from tests.strategies import models
 
 import recurl
-from recurl.solving.linear import SMALL
+from recurl.solving.blocks import SMALL
 from recurl.solving.rows import Rows, rows_of_model
 from recurl.solving.steps import (
     greatest_steps,

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import SuperLU, splu
 
+from recurl.linear.systems import factors
 from recurl.model.outcomes import running_sums
 from recurl.model.tables import Floats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from recurl.policy.reached import Reached
 
@@ -116,31 +116,17 @@ def _expected(reached: Reached) -> Floats | None:
         return None
     rows, columns, weights = _transposed(reached, leaving)
     size = len(reached.slot)
-    system = sparse.eye_array(size) - sparse.csc_array((weights, (columns, rows)), (size, size))
+    system = factors(sparse.csr_array((weights, (rows, columns)), (size, size)))
+    if system is None:
+        return None
     start = np.zeros(size)
     for place, prob in reached.starts:
         start[place] += prob
-    try:
-        visits: Floats = _factors(system).solve(start)
-    except RuntimeError:  # exactly singular
-        return None
+    visits: Floats = system.solve(start)
     # Only if runs end in finitely many steps on average is there a solution that is nowhere
     # negative. Every place can be visited, so that none is really 0.
     good = np.isfinite(visits).all() and visits.min() >= 0 and visits.max() * PRECISION < 1e-3
     return visits if good else None
-
-
-def _factors(system: sparse.sparray) -> SuperLU:
-    """Factors of a system with the graph of a policy, which an order by degree keeps sparse.
-
-    Pivots from the diagonal keep that order; for ``I - P`` they are stable.
-    """
-    return splu(
-        sparse.csc_matrix(system),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
 
 
 def _transposed(reached: Reached, leaving: list[dict[int, float]]) -> tuple[list[int], ...]:
@@ -251,13 +237,15 @@ class _Equations:
         Returns:
             None if the equations are singular: then some run never ends.
         """
-        solve = self._solver(known)
-        if solve is None:
+        weights = np.concatenate([self._fixed, self._prob * known[self._callee, self._exit]])
+        ends, shape = (self._source, self._target), (self.size, self.size)
+        chain = factors(sparse.csr_array((weights, ends), shape))
+        if chain is None:
             return None
-        inside = solve(self._leaving, "N")
+        inside = chain.solve(self._leaving, trans="T")
         there = inside[self.entries]
         if self.recursive:
-            slopes = np.eye(known.size) - self._slopes(inside, solve)
+            slopes = np.eye(known.size) - self._slopes(inside, chain)
             try:
                 change = np.linalg.solve(slopes, (there - known).ravel())
             except np.linalg.LinAlgError:
@@ -266,23 +254,13 @@ class _Equations:
         found: Floats = np.clip(there, 0.0, 1.0)
         return found if np.isfinite(found).all() else None
 
-    def _solver(self, known: Floats) -> Callable[[Floats, str], Floats] | None:
-        """Solves the chain inside the frames, given what calls of the block do."""
-        weights = np.concatenate([self._fixed, self._prob * known[self._callee, self._exit]])
-        chain = sparse.csc_array((weights, (self._source, self._target)), (self.size, self.size))
-        try:
-            factors = _factors(sparse.eye_array(self.size) - chain)
-        except RuntimeError:
-            return None
-        return lambda right, trans: factors.solve(right, trans)
-
-    def _slopes(self, inside: Floats, solve: Callable[[Floats, str], Floats]) -> Floats:
+    def _slopes(self, inside: Floats, chain: Any) -> Floats:
         """How the probabilities at entries change with those of the frames called."""
         frames, width = len(self.entries), self.width
         # Nothing leads from frame to frame here, so that one system holds the visits of them all.
         ones = np.zeros(self.size)
         ones[self.entries] = 1.0
-        visits = solve(ones, "T")
+        visits = chain.solve(ones)
         own = len(self._prob)
         source, target = self._source[-own:], self._target[-own:]
         weight = visits[source] * self._prob

@@ -13,10 +13,10 @@ import numpy as np
 
 from recurl.arguments import with_known_names
 from recurl.errors import NotProperError, UnknownNameError
+from recurl.linear.systems import one_blas_thread
 from recurl.model.numbers import exact
 from recurl.model.rmdp import require_model
 from recurl.progress import Progress
-from recurl.solving.blas import one_blas_thread
 from recurl.solving.question import Question
 from recurl.solving.solution import History
 
@@ -120,6 +120,9 @@ def solve(
         found = solve_scaled(kernel, model, question, epsilon, at_least=at_least, callback=history)
     if rate is not None and found.policy is not None:
         found = replace(found, policy=undiscounted_policy(found.policy, undiscounted))
+    if at_least is None and not found.gap <= epsilon and "narrow" not in found.reason:
+        reason = f"{found.reason}; the interval is not as narrow as asked, {epsilon:g}"
+        found = replace(found, reason=reason)
     seconds = history.seconds
     intervals = (*history.intervals, (seconds, found.lower, found.upper))
     return replace(found, question=asked, seconds=seconds, history=intervals)
@@ -167,7 +170,7 @@ def _answering(kernel: Callable[..., Solution]) -> Callable[..., Solution]:
         except NotProperError as error:
             from recurl.solving.improper import one_sided
 
-            return one_sided(model, question, error)
+            return one_sided(model, question, epsilon, error)
 
     return answer
 

@@ -15,21 +15,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.errors import NotProperError
-from recurl.solving import linear
-from recurl.solving.digraphs import product
-from recurl.solving.equations import UNIT, Equations
-from recurl.solving.linear import (
-    Chain,
-    LinearSolver,
-    batches,
+from recurl.linear import systems
+from recurl.linear.systems import (
+    DENSE,
+    Corrector,
     chosen_lines,
-    fills_little,
-    inner_part,
-    solve_directly,
+    solve,
+    solve_entries,
+    sweep,
     unsigned,
 )
+from recurl.model.tables import runs
+from recurl.solving.equations import UNIT, Equations
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scipy.sparse import csr_array
+
     from recurl.model.tables import Floats, Ints, Mask
 
 HUGE = 1e14
@@ -40,6 +43,10 @@ _BETWEEN = 5
 _FINEST, _COARSEST = 1e-10, 1e-4
 _FEW = 2.5
 """Numbers of a row, on average, with which elimination takes no longer than a few sweeps."""
+_FILL_OF_ROW = 60
+"""Numbers of a row, on average, up to which inverses of blocks are small."""
+SMALL, TOGETHER = 200, 3000
+"""Rows up to which a block is small, and of small blocks that are solved at the same time."""
 
 
 @dataclass(eq=False)
@@ -88,6 +95,22 @@ class Iterate:
         """Row of each action."""
         return self.equations.owners(np.arange(self.equations.size, dtype=np.int32))
 
+    @cached_property
+    def action(self) -> Ints:
+        """Action of each weight."""
+        matrix = self.equations.matrix
+        return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+    def after(self, first: int, last: int, x: Floats) -> Floats:
+        """The expected value after each of some actions, for values of rows."""
+        matrix = self.equations.matrix
+        if last - first == matrix.shape[0]:
+            found: Floats = matrix @ x
+            return found
+        part = slice(*matrix.indptr[[first, last]])  # quicker than making a matrix of it
+        after = matrix.data[part] * x[matrix.indices[part]]
+        return np.bincount(self.action[part] - first, after, last - first).astype(np.float64)
+
     def count(self, what: str, times: float) -> None:
         """Add to the work done."""
         self.work[what] = self.work.get(what, 0) + times
@@ -97,12 +120,11 @@ class Iterate:
 
         An action is kept unless another one is better by more than rounding.
         """
-        if last - first >= linear.LARGE:
+        if last - first >= systems.LARGE:
             return self._improve_in_order(first, last)
         eq, rows = self.equations, slice(first, last)
         a, b = int(eq.action_start[first]), int(eq.action_start[last])
-        value = product(eq.lines(a, b), self.x)
-        value += self.gain[a:b]
+        value = self.gain[a:b] + self.after(a, b, self.x)
         best = np.maximum.reduceat(value, eq.action_start[rows] - a)
         choice, x = self.choice[rows], self.x[rows]
         own = value[choice - a]
@@ -118,7 +140,7 @@ class Iterate:
 
     def _improve_in_order(self, first: int, last: int) -> tuple[float, int]:
         """The same with new values of rows used by the rows after them."""
-        from recurl.solving.sweep_kernel import improve_rows
+        from recurl.linear.sweep_kernel import improve_rows
 
         eq, m = self.equations, self.equations.matrix
         return improve_rows(
@@ -136,11 +158,12 @@ class Iterate:
     def sweep(self, first: int, last: int, times: int) -> Floats:
         """Sweep over rows under the chosen actions; what another sweep would add to them."""
         x = self.x[first:last]
-        if last - first < linear.LARGE:
-            chain = self.chain(first, last)
-            x[:] = chain.sweep(x, times)
-            return chain.remainder(x)
-        from recurl.solving.sweep_kernel import sweep_rows
+        if last - first < systems.LARGE:
+            matrix, constant = self.chain(first, last)
+            x[:] = sweep(matrix, constant, x, times)
+            rest: Floats = constant + matrix @ x - x
+            return rest
+        from recurl.linear.sweep_kernel import sweep_rows
 
         chosen, after = self.choice[first:last], np.empty_like(x)
         m, gain = chosen_lines(self.equations.matrix, chosen), self.gain[chosen]
@@ -154,9 +177,9 @@ class Iterate:
         """By how much ``right`` falls along each action of some rows, being 0 at earlier ones."""
         assert self.right is not None
         a, b = self.equations.action_start[[first, last]].tolist()
-        right = self.right[:last].copy()
-        right[:first] = 0.0
-        fall: Floats = right[self.owner[a:b]] - product(self.equations.lines(a, b), right)
+        right = np.zeros(self.equations.size)
+        right[first:last] = self.right[first:last]
+        fall: Floats = right[self.owner[a:b]] - self.after(a, b, right)
         return fall
 
     def shift(self, first: int, last: int, rest: Floats, falls: Floats) -> float:
@@ -174,11 +197,46 @@ class Iterate:
         self.x[first:last] += factor * self.right[first:last] + rest
         return float(np.abs(rest).max())
 
-    def chain(self, first: int, last: int) -> Chain:
-        """The linear equations of rows under the chosen actions; earlier rows keep their values."""
+    def chain(self, first: int, last: int) -> tuple[csr_array, Floats]:
+        """P and c of rows under the chosen actions; earlier rows keep their values."""
         taken = self.choice[first:last]
-        matrix, others = inner_part(chosen_lines(self.equations.matrix, taken), first, self.x)
-        return Chain(matrix, self.gain[taken] + others)
+        lines, gain = chosen_lines(self.equations.matrix, taken), self.gain[taken]
+        if first == 0:
+            return lines[:, :last] if last < lines.shape[1] else lines, gain
+        return lines[:, first:last], gain + lines[:, :first] @ self.x[:first]
+
+    def solved(self, first: int, last: int, block_start: Ints | None) -> Floats | None:
+        """Values of rows under the chosen actions, by elimination; None if there are none."""
+        n, taken, matrix = last - first, self.choice[first:last], self.equations.matrix
+        if n > DENSE:
+            return solve(*self.chain(first, last), block_start=block_start)
+        count = matrix.indptr[taken + 1] - matrix.indptr[taken]
+        place, row = runs(matrix.indptr[taken], count), np.repeat(np.arange(n), count)
+        column, weight = matrix.indices[place], matrix.data[place]
+        inner = column >= first
+        known = np.where(inner, 0.0, weight * self.x[column])
+        constant = self.gain[taken] + np.bincount(row, known, n)
+        return solve_entries(row[inner], column[inner] - first, weight[inner], constant)
+
+
+def batches(block_start: Ints, largest: int | None = None) -> Iterator[tuple[int, int]]:
+    """Runs of blocks (first, last) to be solved together: small ones, or a single large one."""
+    largest = SMALL if largest is None else largest
+    count = len(block_start) - 1
+    large = np.append(np.flatnonzero(np.diff(block_start) > largest), count)
+    first = 0
+    while first < count:
+        stop = int(large[np.searchsorted(large, first)])
+        room = np.searchsorted(block_start, block_start[first] + TOGETHER, side="right") - 1
+        last = first + 1 if stop == first else min(max(int(room), first + 1), stop)
+        yield first, last
+        first = last
+
+
+def fills_little(block_start: Ints) -> bool:
+    """Whether the inverses of all blocks have few numbers."""
+    filled = float((np.diff(block_start).astype(np.float64) ** 2).sum())
+    return filled <= _FILL_OF_ROW * int(block_start[-1] - block_start[0])
 
 
 def policy_iteration(it: Iterate, tolerance: float, first_block: int = 0) -> tuple[int, int] | None:
@@ -200,14 +258,14 @@ def policy_iteration(it: Iterate, tolerance: float, first_block: int = 0) -> tup
 def _solve(it: Iterate, start: Ints, tolerance: float) -> bool:
     """Policy iteration on some blocks; whether the policies tried are proper, as far as seen."""
     first, last = int(start[0]), int(start[-1])
-    if len(start) == 2 and last - first > linear.SMALL and not _nearly_ordered(it, first, last):
+    if len(start) == 2 and last - first > SMALL and not _nearly_ordered(it, first, last):
         return _large_block(it, first, last, tolerance)
-    return _small_blocks(it, first, last, ordered=fills_little(start))
+    return _small_blocks(it, first, last, start - first if fills_little(start) else None)
 
 
 def _nearly_ordered(it: Iterate, first: int, last: int) -> bool:
     """Whether rows of a block refer to so few others that elimination hardly fills them."""
-    if last - first > linear.DIRECT:
+    if last - first > systems.DIRECT:
         return False
     chosen, start = it.choice[first:last], it.equations.matrix.indptr
     return int((start[chosen + 1] - start[chosen]).sum()) <= _FEW * (last - first)
@@ -222,10 +280,10 @@ def _first_failure(it: Iterate, start: Ints, tolerance: float) -> tuple[int, int
     return int(start[0]), int(start[1])
 
 
-def _small_blocks(it: Iterate, first: int, last: int, *, ordered: bool = False) -> bool:
+def _small_blocks(it: Iterate, first: int, last: int, start: Ints | None = None) -> bool:
     """Policy iteration with elimination."""
     for _ in range(100 + 10 * (last - first)):
-        x = solve_directly(it.chain(first, last), ordered=ordered)
+        x = it.solved(first, last, start)
         if x is None or not _plausible(it, x):
             return False
         it.x[first:last] = x
@@ -249,7 +307,7 @@ def _large_block(it: Iterate, first: int, last: int, tolerance: float) -> bool:
     left, slow = math.inf, False
     least, since = math.inf, 0
     falls: Floats | None = None
-    solver = LinearSolver(last - first)
+    corrector = Corrector()
     for round_ in range(_ROUNDS):
         change, switched = it.improve(first, last)
         if slow and switched:  # a sweep costs little beside the evaluation that it may save
@@ -269,14 +327,15 @@ def _large_block(it: Iterate, first: int, last: int, tolerance: float) -> bool:
                 left = it.shift(first, last, rest, falls)
             it.count("sweeps", _SWEEPS + 1)
             slow = round_ > 0 and _rounds_left(left, before, tolerance) > _PATIENCE
-            if slow and last - first <= linear.DIRECT:
+            if slow and last - first <= systems.DIRECT:
                 return _small_blocks(it, first, last)
             continue
         # While the policy still changes, its exact values are not worth the effort.
-        chain = it.chain(first, last)
+        matrix, constant = it.chain(first, last)
         reduction = 0.1 if switched > len(x) / 1000 else max(1e-5, 0.3 * tolerance / change)
         right = it.x if it.right is None else it.right
-        times = solver.improve(chain, x, np.maximum(right[first:last], 1.0), reduction)
+        right = np.maximum(right[first:last], 1.0)
+        times = corrector.improve(matrix, constant, x, right, reduction)
         it.count("linear iterations", times)
         if times == 0 or (it.right is None and x.min() < 0):
             return False

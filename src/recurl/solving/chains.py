@@ -25,6 +25,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from recurl.linear.systems import DENSE, closed_rows, solve_entries
 from recurl.model.tables import Floats, Ints, Mask
 from recurl.solving.chain_equations import (
     Polynomials,
@@ -35,7 +36,6 @@ from recurl.solving.chain_equations import (
     visited,
 )
 from recurl.solving.digraphs import reaching
-from recurl.solving.linear import solve_nonnegative
 from recurl.solving.outward import Indices, below
 from recurl.solving.rows import Rows
 
@@ -185,18 +185,42 @@ def scaled_solution(
     active: Mask,
     precision: float = 1e-5,
 ) -> Floats:
-    """The solution d of d = right + A d on active unknowns, scaled by x; nan if there is none."""
-    kept = active[row] & active[column] & (value > 0)
+    """The solution d of d = right + A d on active unknowns, scaled by x; nan where there is none.
+
+    Unknowns that refer to each other without loss stay as they are where ``right`` is 0; where it
+    is positive, they and all that refer to them are infinite.
+    """
     scale = np.where(x > 0, x, 1.0)
-    number = np.cumsum(active) - 1
-    row, column = row[kept], column[kept]
+    kept = active[row] & active[column] & (value > 0)
+    row, column, right = row[kept], column[kept], np.where(active, right, 0.0) / scale
     value = value[kept] * (scale[column] / scale[row])
-    solved = solve_nonnegative(
-        number[row], number[column], value, (right / scale)[active], precision
-    )
-    result = np.zeros(len(x))
-    result[active] = np.nan if solved is None else solved
+    result = np.where(active, np.nan, 0.0)
+    open_ = _open(row, column, value, right, active, result)
+    kept = open_[row] & open_[column]
+    number = np.cumsum(open_) - 1
+    ends = number[row[kept]], number[column[kept]]
+    solved = solve_entries(*ends, value[kept], right[open_], precision)
+    if solved is not None:
+        result[open_] = solved
     return result * scale
+
+
+def _open(
+    row: Indices, column: Indices, value: Floats, right: Floats, active: Mask, result: Floats
+) -> Mask:
+    """Unknowns whose solution is finite; results of closed ones that stay are set to 0."""
+    from scipy.sparse import csr_array
+
+    n = len(active)
+    if np.count_nonzero(active) <= DENSE:  # solved in a way that sees what is singular
+        return active
+    closed = closed_rows(csr_array((value, (row, column)), shape=(n, n)))
+    if not closed.any():
+        return active
+    infinite = reaching(row, column, closed & (right != 0.0))
+    result[closed & ~infinite] = 0.0
+    result[reaching(row, column, closed & (right > 0.0))] = np.inf
+    return active & ~closed & ~infinite
 
 
 def enclose(f: Polynomials, x: Floats, settled: Mask) -> tuple[Floats, Floats]:

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
+from recurl.linear.systems import solve
 from recurl.model.tables import CALLS, EXITS, STEP, Floats, Ints, runs
-from recurl.solving.linear import Chain, solve_directly
 from recurl.solving.rows import Rows
 
 _TALLEST = 1_000_000
@@ -75,5 +75,5 @@ class _Levels:
 
         weight = np.append(self.step_weight, self.call_weight * below[self.callee, self.exit])
         matrix = csr_array((weight, (self.place, self.target)), shape=(self.size, self.size))
-        found = solve_directly(Chain(matrix, self.leave))
+        found = solve(matrix, self.leave)
         return below if found is None else np.minimum(found, 1.0)

@@ -1,111 +1,23 @@
 """Directed graphs in compressed rows: what refers to what, what leads where, strong components.
 
-The functions of scipy do the work. What they spend on checking and converting their arguments takes
-longer than the search of a graph with a thousand edges, so they get matrices of the right type, in
-which every edge stands once.
+The functions of scipy do the work. What they spend on converting their arguments takes longer than
+the search of a graph with a thousand edges, so they get matrices of the right type, in which every
+edge stands once.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recurl.model.tables import Floats, Ints, Mask
+from recurl.model.tables import Ints, Mask
 from recurl.solving.outward import Indices
 
 if TYPE_CHECKING:
     from scipy.sparse import coo_array, csr_array
 
 _FEW = 48
-
-
-def unchecked(kind: Any, parts: tuple[Any, Any, Any], shape: tuple[int, int]) -> Any:
-    """A matrix of data, indices and starts that are known to be right, in rows or columns.
-
-    The checks that scipy makes take longer than a product with a few hundred rows. They are left
-    out where the matrices of this scipy have the attributes that are known here.
-    """
-    template = _template(kind)
-    if template is None:
-        return kind(parts, shape=shape)
-    made = kind.__new__(kind)
-    made.__dict__.update(template, _shape=shape)
-    made.data, made.indices, made.indptr = parts
-    return made
-
-
-@cache
-def _template(kind: Any) -> dict[str, Any] | None:
-    """The attributes that all matrices of a kind share; None if they are not the known ones."""
-    found = dict(vars(kind((1, 1))))
-    known = {"_shape", "maxprint", "data", "indices", "indptr"}
-    return found if set(found) == known else None
-
-
-@cache
-def _csr_tocsc() -> Any:
-    """The routine of scipy that transposes compressed rows; None if it is not where it was."""
-    try:
-        from scipy.sparse._sparsetools import csr_tocsc
-    except ImportError:
-        return None
-    return csr_tocsc
-
-
-def product(matrix: csr_array, x: Floats) -> Floats:
-    """The product of a matrix in compressed rows and a vector, or a matrix of columns."""
-    routines = _csr_matvec()
-    if routines is None:
-        whole: Floats = matrix @ x
-        return whole
-    lines, columns = matrix.shape
-    parts, found = (matrix.indptr, matrix.indices, matrix.data), np.zeros((lines, *x.shape[1:]))
-    if x.ndim == 1:
-        routines[0](lines, columns, *parts, x, found)
-    else:
-        routines[1](lines, columns, x.shape[1], *parts, x.ravel(), found.ravel())
-    return found
-
-
-@cache
-def _csr_matvec() -> Any:
-    """The routines of scipy that multiply; None if they are not where they were."""
-    try:
-        from scipy.sparse._sparsetools import csr_matvec, csr_matvecs
-    except ImportError:
-        return None
-    return csr_matvec, csr_matvecs
-
-
-def rows_of_entries(row: Ints, column: Ints, value: Floats, size: int) -> csr_array:
-    """A square matrix of entries, in compressed rows.
-
-    Example:
-        >>> row, column = np.array([1, 0], np.int32), np.array([0, 1], np.int32)
-        >>> rows_of_entries(row, column, np.array([2.0, 3.0]), 2).toarray().tolist()
-        [[0.0, 3.0], [2.0, 0.0]]
-    """
-    from scipy.sparse import csr_array
-
-    routine = _coo_tocsr()
-    if routine is None:
-        return csr_array((value, (row, column)), shape=(size, size))
-    start, index, data = np.empty(size + 1, np.int32), np.empty_like(column), np.empty_like(value)
-    routine(size, size, len(value), row, column, value, start, index, data)
-    matrix: csr_array = unchecked(csr_array, (data, index, start), (size, size))
-    return matrix
-
-
-@cache
-def _coo_tocsr() -> Any:
-    """The routine of scipy that compresses rows; None if it is not where it was."""
-    try:
-        from scipy.sparse._sparsetools import coo_tocsr
-    except ImportError:
-        return None
-    return coo_tocsr
 
 
 def transposed(start: Ints, target: Ints, size: int) -> tuple[Ints, Ints]:
@@ -116,16 +28,18 @@ def transposed(start: Ints, target: Ints, size: int) -> tuple[Ints, Ints]:
         >>> start.tolist(), row.tolist()
         ([0, 0, 2, 3], [0, 1, 0])
     """
-    routine = _csr_tocsc()
-    any_data = np.empty(len(target), np.int8)
-    if routine is None:
-        from scipy.sparse import csr_array
+    from scipy.sparse import csr_array
 
-        turned = csr_array((any_data, target, start), shape=(len(start) - 1, size)).tocsc()
-        return turned.indptr, turned.indices
-    first, row = np.empty(size + 1, np.int32), np.empty(len(target), np.int32)
-    routine(len(start) - 1, size, start, target, any_data, first, row, any_data)
-    return first, row
+    parts = np.ones(len(target), np.int8), target, start
+    turned = csr_array(parts, shape=(len(start) - 1, size)).tocsc()
+    return turned.indptr, turned.indices
+
+
+def grouped(label: Ints, count: int) -> tuple[Ints, Ints]:
+    """First place of each label, and one more at the end; and what has the labels, in order."""
+    first = np.zeros(count + 1, np.int32)
+    np.cumsum(np.bincount(label, minlength=count), out=first[1:])
+    return first, np.argsort(label, kind="stable").astype(np.int32)
 
 
 def each_once(start: Ints, target: Ints) -> tuple[Ints, Ints]:
@@ -147,8 +61,7 @@ def graph_of(start: Ints, target: Ints) -> csr_array:
     from scipy.sparse import csr_array
 
     n = len(start) - 1
-    graph: csr_array = unchecked(csr_array, (np.empty(len(target)), target, start), (n, n))
-    return graph
+    return csr_array((np.ones(len(target)), target, start), shape=(n, n))
 
 
 class Blocks(NamedTuple):
@@ -168,7 +81,7 @@ class Blocks(NamedTuple):
     def of(cls, start: Ints, target: Ints) -> Blocks:
         """The blocks of a CSR graph: what a block refers to comes with it or before it."""
         count, label = blocks_of_reversed(*transposed(start, target, len(start) - 1))
-        first, order = transposed(np.arange(len(start), dtype=np.int32), label, count)
+        first, order = grouped(label, count)
         return cls(label, order, first)
 
 

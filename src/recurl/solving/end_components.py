@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from recurl.linear.systems import solve_entries
 from recurl.model.tables import EXITS, Floats, Ints, Mask, runs
-from recurl.solving.digraphs import Blocks, can_reach, unchecked
+from recurl.solving.digraphs import Blocks, can_reach
 from recurl.solving.equations import UNIT, Equations, by_actions, closed_probabilities
-from recurl.solving.linear import solve_nonnegative
 from recurl.solving.one_exit_bounds import step_bounds
 from recurl.solving.one_exit_search import Callback, OneExitSearch
 from recurl.solving.one_exit_system import System
@@ -121,7 +121,7 @@ class Process(NamedTuple):
         count = np.bincount(self.owner[self.action[used]], minlength=n)  # in this order already
         start = np.concatenate([[0], np.cumsum(count)]).astype(np.int32)
         parts = np.ones(len(used), np.int8), self.target[used], start
-        return cast("csr_array", unchecked(csr_array, parts, (n, n)))
+        return cast("csr_array", csr_array(parts, shape=(n, n)))
 
     def every(self, holds: Mask) -> Mask:
         """Actions of which all transitions have a property."""
@@ -350,7 +350,7 @@ class ProcessBounds:
         used = np.flatnonzero(taken[process.action] & (process.target >= 0))
         used = used[number[process.target[used]] >= 0]
         row, column = number[process.owner[process.action[used]]], number[process.target[used]]
-        found = solve_nonnegative(row, column, process.prob[used], np.ones(n))
+        found = solve_entries(row, column, process.prob[used], np.ones(n))
         return np.full(n, np.inf) if found is None else found
 
 

@@ -28,6 +28,7 @@ import msgspec
 import numpy as np
 
 from recurl.errors import CertificateError, NotProperError
+from recurl.linear.systems import solve_entries
 from recurl.model.certificate import Certificate
 from recurl.model.tables import EXITS, runs
 from recurl.solving.digraphs import can_reach, led_by, transposed
@@ -43,7 +44,6 @@ from recurl.solving.end_components import (
 from recurl.solving.equations import UNIT
 from recurl.solving.finite import StackContexts, flattened, solution_of
 from recurl.solving.improper import ending_interval
-from recurl.solving.linear import solve_nonnegative
 from recurl.solving.outward import sums
 from recurl.solving.properness import analyse
 from recurl.solving.solution import Solution
@@ -221,7 +221,7 @@ class _Ending:
         entries = row[inner], target[inner], (prob / leaves[row])[inner]
 
         def solved(gain: Floats) -> Floats | None:
-            found = solve_nonnegative(*entries, gain / leaves)
+            found = solve_entries(*entries, gain / leaves)
             return found if found is not None and np.isfinite(found).all() else None
 
         own = slack[choice]

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from recurl.linear.systems import LARGE
 from recurl.model.graphs import vertex_graph
 from recurl.model.tables import CALL, CALLS, EXITS, Floats, Ints, Mask, Tables, runs
-from recurl.solving.digraphs import Blocks, product, unchecked
-from recurl.solving.linear import LARGE
+from recurl.solving.digraphs import Blocks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -100,7 +100,7 @@ class Equations(NamedTuple):
         """Which rows each row refers to, by any action."""
         start = self.matrix.indptr[self.action_start]
         parts = (self.matrix.data, self.matrix.indices, start)
-        return unchecked(type(self.matrix), parts, (self.size, self.size))
+        return type(self.matrix)(parts, shape=(self.size, self.size))
 
     def only(self, keep: Mask) -> Equations:
         """The equations of whole blocks that do not refer to others."""
@@ -140,7 +140,7 @@ class Equations(NamedTuple):
         np.cumsum(kept, out=before[1:])
         weight = (matrix.data * np.repeat(scale, count))[kept]
         parts = weight, matrix.indices[kept], before[matrix.indptr]
-        free = unchecked(type(matrix), parts, matrix.shape)
+        free = type(matrix)(parts, shape=matrix.shape)
         return self._replace(matrix=free), scale
 
     def lines(self, first: int, last: int) -> csr_array:
@@ -151,7 +151,7 @@ class Equations(NamedTuple):
         begin, end = matrix.indptr[first], matrix.indptr[last]
         start = matrix.indptr[first : last + 1] - begin
         part = (matrix.data[begin:end], matrix.indices[begin:end], start)
-        return unchecked(type(matrix), part, (last - first, self.size))
+        return type(matrix)(part, shape=(last - first, self.size))
 
     def by_action(self, value: Floats, missing: float = 0.0) -> Floats:
         """Values of the model's actions in the order of these equations."""
@@ -174,7 +174,7 @@ class Equations(NamedTuple):
 
     def greatest_sum(self) -> float:
         """The greatest sum of weights of an action."""
-        return float(np.max(product(self.matrix, np.ones(self.size)), initial=0.0))
+        return float(np.max((self.matrix @ np.ones(self.size)), initial=0.0))
 
 
 def closed_probabilities(t: Tables) -> Floats:
@@ -187,11 +187,8 @@ def closed_probabilities(t: Tables) -> Floats:
 
 def by_actions(t: Tables, value: Floats) -> Floats:
     """Sums of numbers of transitions, by action."""
-    from scipy.sparse import csr_array
-
-    # A product takes a third of the time of sums from place to place.
-    parts, shape = (value, t.target, t.transition_start), (t.n_actions, t.n_vertices)
-    return product(unchecked(csr_array, parts, shape), np.ones(t.n_vertices))
+    sums: Floats = np.add.reduceat(value, t.transition_start[:-1])
+    return sums
 
 
 def expected_rewards(t: Tables, prob: Floats, reward: Floats) -> tuple[Floats, Floats]:
@@ -288,5 +285,5 @@ def lines_of(
     elif not used.all():
         np.cumsum(used, out=before[1:])
         column, weight, ends = column[used], weight[used], before[ends]
-    matrix: csr_array = unchecked(csr_array, (weight, column, ends), (len(source), size))
+    matrix: csr_array = csr_array((weight, column, ends), shape=(len(source), size))
     return matrix

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.arguments import with_known_names
+from recurl.linear.systems import one_blas_thread
 from recurl.model.numbers import exact
 from recurl.model.rmdp import RMDP
 from recurl.policy import Policy
-from recurl.solving.blas import one_blas_thread
 from recurl.solving.depth import expected_depth
 from recurl.solving.exact_chain import ExactRows
 from recurl.solving.expectations import Expectations, expectations

@@ -19,11 +19,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from recurl.linear.systems import solve_entries
 from recurl.model.tables import EXITS, Floats, Mask
 from recurl.solving.chain_equations import Totals, totals
 from recurl.solving.chains import ChainBounds, Leaving, least_totals, leave_probabilities
 from recurl.solving.exact_chain import LARGEST, Decided, ExactRows, decide
-from recurl.solving.linear import solve_nonnegative
 from recurl.solving.outward import Indices, above, float_above, float_below, sums
 from recurl.solving.rows import Rows
 
@@ -178,7 +178,7 @@ def _signed(rows: Rows, chain: Totals, steps: ChainBounds, finite: Mask) -> Chai
     reward = np.zeros(rows.size)
     for _ in range(2):  # the second time to correct the first solution
         after = sums(row[kept], value[kept] * reward[column[kept]], rows.size)
-        change = solve_nonnegative(*entries, (paid + after - reward)[finite])
+        change = solve_entries(*entries, (paid + after - reward)[finite])
         if change is not None and np.isfinite(change).all():
             reward[finite] += change
     defect = _defect(rows, chain, reward)[finite].max(initial=0.0)

@@ -19,6 +19,7 @@ from recurl.model.tables import CALL
 from recurl.policy.policy import RANDOM, Policy
 from recurl.solving.ending_policies import discounted_best
 from recurl.solving.evaluate import evaluate
+from recurl.solving.finite import solve_finite
 from recurl.solving.infinite import can_go_on, greedy, must_go_on
 from recurl.solving.least_cost import least_cost
 from recurl.solving.leaving import may_not_end, solve_leaving
@@ -62,16 +63,20 @@ def improper_optimum(
     raise NotProperError(_explanation(model, analysis, costs=falls is not None))
 
 
-def one_sided(model: RMDP, question: Question, error: NotProperError) -> Solution:
+def one_sided(model: RMDP, question: Question, epsilon: float, error: NotProperError) -> Solution:
     """The certain part of an answer where no method applies: an interval that may be wide.
 
-    Totals of one sign have bounds on both sides, see `solve_leaving`. The optimum may be infinite,
+    Totals of one sign have bounds on both sides, exact ones where nothing is called, see
+    `solve_finite`, and else those of `solve_leaving`. The optimum may be infinite,
     see `may_not_end`. Else a policy that ends bounds the optimum on one side, and rewards of one
     sign on the other one.
 
     Raises:
         NotProperError: The given one, if nothing is known on either side.
     """
+    flat = solve_finite(model, question, epsilon) if model.tables.n_boxes == 0 else None
+    if flat is not None:
+        return replace(flat, reason=f"{flat.reason}; {error}")
     leaving = solve_leaving(model, question)
     if leaving is not None and (question.rewards == "none" or leaving.gap < 1e-6):
         return replace(leaving, reason=f"{leaving.reason}; {error}")

@@ -71,6 +71,7 @@ def solve_leaving(model: RMDP, question: Question) -> Solution | None:
     low, high = leaving_interval(model, worth, proof)
     policy, certify = Policy.stackless(model, proof.actions), partial(leaving_certificate, model)
     few = model.tables.n_vertices * proof.lower.shape[1] <= LARGEST
+    few &= model.tables.n_boxes > 0  # goals are those of calls
     if high - low > _NARROW and few and not chain:
         found = with_goals(model, question, worth, greatest=greatest)
         ends = leaving_interval(found.model, worth, found.proof)

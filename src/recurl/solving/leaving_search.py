@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from recurl.linear.systems import solve_entries
 from recurl.model.tables import Floats, Ints, Mask
 from recurl.solving.chains import NEWTON_LIMIT, positive_part, scaled_solution
 from recurl.solving.leaving_certificate import LeavingProof
-from recurl.solving.linear import solve_nonnegative
 from recurl.solving.outward import Indices
 from recurl.solving.relaxed import Columns, Relaxed, columns_of, relaxed_equations
 from recurl.solving.rows import rows_of_model
@@ -135,6 +135,7 @@ class LeavingSearch(NamedTuple):
             step = scaled_solution(*f.jacobian(x), x, gap, active)
             fine = (step >= -1e-6 * x) & (step <= 1.5 * np.maximum(self.most, x))
             risen = np.minimum(x + np.where(fine & active, step, 0.0), self.most)
+            risen[np.isinf(step) & (self.most > 1.0)] = _HUGE
             x = np.maximum(risen, np.minimum(f.value(risen), self.most))
         return x
 
@@ -179,7 +180,7 @@ class LeavingSearch(NamedTuple):
     def _improved(self, f: Relaxed, actions: Ints, chosen: Indices, x: Floats, side: int) -> Ints:
         """The best action of every place that counts, others as before."""
         row, column, value = f.of(chosen).jacobian(x)
-        counts = solve_nonnegative(column, row, value, self.start)
+        counts = solve_entries(column, row, value, self.start)
         if counts is None or not np.isfinite(counts).all():
             return actions
         real = f.owner >= 0

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recurl.solving.blocks import SMALL
 from recurl.solving.finite import solve_finite
 from recurl.solving.improper import improper_optimum
-from recurl.solving.linear import SMALL
 from recurl.solving.one_exit_bounds import step_bounds
 from recurl.solving.one_exit_search import OneExitSearch
 from recurl.solving.one_exit_system import System

@@ -17,7 +17,6 @@ import numpy as np
 from recurl.model.certificate import Certificate, Piece, Point
 from recurl.model.tables import CALL
 from recurl.solving.blocks import HUGE, Iterate, policy_iteration
-from recurl.solving.digraphs import product, unchecked
 from recurl.solving.equations import UNIT, Equations
 
 if TYPE_CHECKING:
@@ -72,16 +71,14 @@ def _by_block(system: System) -> Floats | None:
     eq, matrix = system.equations, system.equations.matrix
     sizes = np.diff(eq.block_start)
     block = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    inside = block[matrix.indices] == np.repeat(eq.owners(block), np.diff(matrix.indptr))
-    inner, rest = (
-        unchecked(type(matrix), (weight, matrix.indices, matrix.indptr), matrix.shape)
-        for weight in (matrix.data * inside, matrix.data * ~inside)
-    )
-    left = 1.0 - product(inner, np.ones(eq.size))
+    action = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
+    inside = block[matrix.indices] == eq.owners(block)[action]
+    left = 1.0 - np.bincount(action, matrix.data * inside, len(system.gain))
+    weight, other = np.where(inside, 0.0, matrix.data), block[matrix.indices]
     first, steps = eq.action_start[eq.block_start[:-1]], np.zeros(len(sizes))
     for _ in range(_LEVELS if left.min(initial=1.0) >= _UNIFORM else 0):
         before = steps
-        after = (1.0 + product(rest, before[block])) / left
+        after = (1.0 + np.bincount(action, weight * before[other], len(left))) / left
         steps = _ABOVE * np.maximum.reduceat(after, first)
         if not steps.max() <= 2.0 / _UNIFORM:
             break
@@ -92,13 +89,13 @@ def _by_block(system: System) -> Floats | None:
 
 def holds_above(eq: Equations, gain: Floats, size: Floats, x: Floats) -> bool:
     """Whether x >= the value of every action, rounding counted: then x is an upper bound."""
-    value = gain + product(eq.matrix, x) + _doubt(eq, size, x)
+    value = gain + eq.matrix @ x + _doubt(eq, size, x)
     return bool((value <= eq.owners(x)).all())
 
 
 def holds_below(eq: Equations, gain: Floats, size: Floats, x: Floats, choice: Ints) -> bool:
     """Whether x <= the value of the chosen actions, rounding counted: then x is a lower bound."""
-    value = (gain + product(eq.matrix, x))[choice] - _doubt(eq, size, x)[choice]
+    value = (gain + (eq.matrix @ x))[choice] - _doubt(eq, size, x)[choice]
     return bool((value >= x).all())
 
 
@@ -114,10 +111,10 @@ def _slopes(system: System, x: Floats, steps: Floats, choice: Ints) -> tuple[flo
     the lower bound, only the chosen actions matter.
     """
     eq = system.equations
-    slack = eq.owners(steps) - product(eq.matrix, steps) - 2.0 * eq.reach(steps) * eq.error
+    slack = eq.owners(steps) - eq.matrix @ steps - 2.0 * eq.reach(steps) * eq.error
     if not (slack > 0.0).all():
         return math.inf, math.inf
-    excess = system.gain + product(eq.matrix, x) - eq.owners(x)
+    excess = system.gain + eq.matrix @ x - eq.owners(x)
     doubt = _doubt(eq, system.size, x)
     up = (excess + doubt) / slack
     down = (doubt[choice] - excess[choice]) / slack[choice]
@@ -130,7 +127,7 @@ def _shortfalls(system: System, x: Floats, sign: float) -> Floats:
     Rounding is counted four times: what is made of these numbers is rounded as well.
     """
     eq, own = system.equations, system.equations.owners(x)
-    value = system.gain + product(eq.matrix, x) - own
+    value = system.gain + eq.matrix @ x - own
     short: Floats = sign * value + 4.0 * _doubt(eq, system.size, x) + 4.0 * UNIT * np.abs(own)
     return short
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from recurl.linear.systems import one_blas_thread
 from recurl.model.rmdp import require_model
 from recurl.model.tables import CALL, CALLS, EXITS, Floats, Ints, Mask, Tables
 from recurl.policy import RANDOM, Policy
-from recurl.solving.blas import one_blas_thread
 from recurl.solving.ending_policies import endless_policy
 from recurl.solving.evaluate import evaluate
 from recurl.solving.expectations import expectations

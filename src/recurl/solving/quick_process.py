@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recurl.solving.digraphs import blocks_of_reversed, led_by, product, transposed
+from recurl.linear.systems import chosen_lines, solve
+from recurl.solving.blocks import fills_little
+from recurl.solving.digraphs import blocks_of_reversed, grouped, led_by, transposed
 from recurl.solving.equations import UNIT, Equations, lines_of
-from recurl.solving.linear import LineSolver, chosen_lines
 
 if TYPE_CHECKING:
     from recurl.model.tables import Floats, Ints, Mask
@@ -74,8 +75,7 @@ def solve_quickly(process: Process, epsilon: float) -> QuickBounds | None:
     if len(order) == 0:
         return None
     count, label = blocks_of_reversed(start, source)
-    numbers = np.arange(len(order) + 1, dtype=np.int32)
-    first, place = transposed(numbers, label[order], count)
+    first, place = grouped(label[order], count)
     _approach(process, after, action)
     search = _Search(process, order[place], first, action)
     return search.bounds(epsilon) if search.improve(epsilon) else None
@@ -182,7 +182,7 @@ class _Search:
         self.scaled[0] *= self.gain
         self.choice = start[:-1] + (action[vertex] - begin)
         self.cap = math.inf if process.pays else float(process.worth.max())
-        self.solver = LineSolver(first)
+        self.blocks = first if fills_little(first) else None
         self.x = self.steps = np.zeros(0)
         self.work: dict[str, float] = {"policies": 0}
 
@@ -190,10 +190,10 @@ class _Search:
         """Values and steps of a policy; whether it ends, as far as floats can tell."""
         self.work["policies"] += 1
         lines = chosen_lines(self.free.matrix, choice)
-        found = self.solver.solve(lines, self.scaled[:, choice])
+        found = solve(lines, self.scaled[:, choice].T, block_start=self.blocks)
         if found is None:
             return False
-        self.x, self.steps = found
+        self.x, self.steps = np.ascontiguousarray(found.T)
         return bool(self.steps.min() >= 0.5 and self.steps.max() < 1e12)
 
     def improve(self, epsilon: float) -> bool:
@@ -209,7 +209,7 @@ class _Search:
                 _SHARE * epsilon / float(self.steps.max()), 16 * UNIT * float(np.abs(x).max())
             )
             for _ in range(_BETWEEN):
-                value = self.scaled[0] + product(self.free.matrix, x)
+                value = self.scaled[0] + self.free.matrix @ x
                 best = np.maximum.reduceat(value, begins)
                 better = best > value[self.choice] + least
                 if not better.any():
@@ -225,7 +225,7 @@ class _Search:
         """Bounds that are proved and narrow at the start; None if there are none."""
         matrix, x, steps = self.equations.matrix, self.x, self.steps
         size = 2 * float(np.abs(x).max()) + self.process.largest
-        value = self.gain + product(matrix, x) - x[self.row]
+        value = self.gain + matrix @ x - x[self.row]
         doubt = 4 * size * self.error
         slack = self._slack(steps)
         low = self._own_actions(value - doubt, slack)
@@ -245,14 +245,14 @@ class _Search:
 
     def _slack(self, steps: Floats) -> Floats:
         """By how much steps surely fall along each action."""
-        slack: Floats = steps[self.row] - product(self.equations.matrix, steps)
+        slack: Floats = steps[self.row] - self.equations.matrix @ steps
         slack -= 2 * float(steps.max()) * self.error
         return slack
 
     def _room(self, x: Floats) -> Floats:
         """By how much x surely is above the value of each action."""
         doubt = (2 * float(np.abs(x).max()) + self.process.largest) * self.error
-        room: Floats = x[self.row] - (self.gain + product(self.equations.matrix, x)) - doubt
+        room: Floats = x[self.row] - (self.gain + (self.equations.matrix @ x)) - doubt
         return room
 
     def _own_actions(self, value: Floats, slack: Floats) -> Floats | None:
@@ -264,7 +264,7 @@ class _Search:
         low = self.x - 1.01 * max(short, 0.0) * self.steps
         low = low if self.process.greatest else np.minimum(low, 0.0)
         doubt = (2 * float(np.abs(low).max()) + self.process.largest) * self.error
-        gain = self.gain - doubt + product(self.equations.matrix, low)
+        gain = self.gain - doubt + self.equations.matrix @ low
         return low if (gain[self.choice] >= low).all() else None
 
     def _all_actions(

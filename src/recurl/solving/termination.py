@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recurl.errors import ModelError, Problem
+from recurl.linear.systems import solve_entries
 from recurl.model.rmdp import require_model
 from recurl.model.tables import Floats, Ints, Mask
 from recurl.policy import Policy
@@ -39,7 +40,6 @@ from recurl.solving.chains import leave_probabilities
 from recurl.solving.evaluate import evaluate, mean_at_start
 from recurl.solving.leaving import solve_leaving
 from recurl.solving.leaving_certificate import LeavingProof, leaving_certificate
-from recurl.solving.linear import solve_nonnegative
 from recurl.solving.outward import Indices, float_above, float_below, sums
 from recurl.solving.question import Question
 from recurl.solving.rows import Rows, rows_of_model, rows_of_policy
@@ -202,7 +202,7 @@ class _Control(NamedTuple):
         number = np.cumsum(own) - 1
         entries = number[place[kept]], number[column[kept]], value[kept]
         result = np.zeros(self.rows.size)
-        solved = solve_nonnegative(*entries, right[own])
+        solved = solve_entries(*entries, right[own])
         result[own] = np.nan if solved is None else solved
         return result
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from recurl.linear.systems import chosen_lines
 from recurl.model.tables import Floats
-from recurl.solving.digraphs import product, rows_of_entries, unchecked
-from recurl.solving.linear import chosen_lines
 
 if TYPE_CHECKING:
     from recurl.solving.certified.problem import Component, SearchProblem
@@ -101,7 +100,7 @@ class Batch:
             self._all(lambda part: part.matrix.indices).astype(np.int32),
             _starts(self._repeated(lambda part: np.diff(part.matrix.indptr))).astype(np.int32),
         )
-        return unchecked(csr_array, parts, (actions, self.size + 1))
+        return csr_array(parts, shape=(actions, self.size + 1))
 
     def _number_boxes(self, problem: SearchProblem) -> None:
         """Number the boxes, those that call the same component in a row."""
@@ -148,13 +147,15 @@ class Batch:
             taken: How often each action is taken.
             share: How often calls end at each return port, 0 in unused places. ``[boxes, E, K]``
         """
+        from scipy.sparse import csr_array
+
         action = np.flatnonzero(taken).astype(np.int32)
         lines, (call, back) = chosen_lines(self.matrix, action), self._through
         times = np.diff(lines.indptr)
         start = np.concatenate([self.acting[action].repeat(times).astype(np.int32), call])
         end = np.concatenate([lines.indices, back])
         weight = np.concatenate([lines.data * taken[action].repeat(times), share.ravel()])
-        return rows_of_entries(end, start, weight, self.size + 1)
+        return csr_array((weight, (end, start)), shape=(self.size + 1, self.size + 1))
 
     @cached_property
     def sweeps(self) -> int:
@@ -191,7 +192,7 @@ class Batch:
 
     def earned(self, values: Floats) -> tuple[Floats, Floats]:
         """The value of each action, and of the best one of each state."""
-        earned = product(self.matrix, values)
+        earned = self.matrix @ values
         earned += self.gain
         return earned, np.maximum.reduceat(earned, self.begin)
 

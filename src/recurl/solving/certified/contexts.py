@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recurl.model.tables import Floats, Ints
-from recurl.solving.digraphs import unchecked
 
 if TYPE_CHECKING:
     from recurl.solving.certified.points import Cloud
@@ -234,9 +233,7 @@ class Contexts:
         entries = self.called(np.maximum(nodes, 0))
         begin = np.arange(len(nodes) + 1) * nodes.shape[1]
         shape = (len(nodes), int(self.entry_base[-1]))
-        return unchecked(
-            csr_array, (np.maximum(weights, 0.0).ravel(), entries.ravel(), begin), shape
-        )
+        return csr_array((np.maximum(weights, 0.0).ravel(), entries.ravel(), begin), shape=shape)
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from recurl.linear.systems import chosen_lines, factors, solve_dense
 from recurl.model.tables import Floats
-from recurl.solving.digraphs import product, unchecked
-from recurl.solving.linear import chosen_lines, factorise, solve_dense
 
 if TYPE_CHECKING:
     from recurl.solving.certified.contexts import Contexts
@@ -41,8 +40,8 @@ _SAME = 1e-5
 """Difference of shares that is not worth computing an inverse again."""
 _SHORT = 3e3
 """Expected steps up to which inverses in single precision do for Newton's method."""
-_SHRUNK = 1.0 - 1e-6
-"""Share of probabilities that are kept where they have no inverse as they are."""
+_LEAK = 1e-6
+"""Share of probabilities that is lost where they have no inverse as they are."""
 _HOPELESS = 1e6
 """Times the least residual beyond which Newton's method is not followed."""
 _NOISE = 4e-15
@@ -206,9 +205,9 @@ class Inverses:
         """D with (I - J) d = residual, if d at entries adds ``outside`` d at calls."""
         visits, first = self.visits(), self.at_entries(residual)
         small = first.size <= _SMALL
-        through = product(visits, outside.toarray()) if small else visits @ outside
+        through = (visits @ outside.toarray()) if small else visits @ outside
         right = residual.copy()
-        right[self.contexts.call_slots] += product(outside, solve_from_identity(through, first))
+        right[self.contexts.call_slots] += outside @ solve_from_identity(through, first)
         return self.solve(right)
 
     def at_entries(self, right: Floats) -> Floats:
@@ -238,7 +237,7 @@ class Inverses:
             for block, part in zip(self.blocks, ctx.parts, strict=True)
         ]
         shape = (int(ctx.entry_base[-1]), int(ctx.call_base[-1]))
-        return unchecked(csr_array, (np.concatenate(values), *ctx.calls_by_entry), shape)
+        return csr_array((np.concatenate(values), *ctx.calls_by_entry), shape=shape)
 
 
 class _Block:
@@ -396,7 +395,7 @@ class _Sparse(_Block):
             ends = np.append(state, place), np.append(chosen.indices, back)
             values = np.append(chosen.data, share[:, i][part.inside])
             matrix = csr_array((values, ends), shape=shape)
-            self.factors[x] = factorise(matrix) or factorise(_SHRUNK * matrix)
+            self.factors[x] = factors(matrix, leak=_LEAK)
             self.rows[x] = None
 
     def taken(self, which: np.ndarray) -> Self:

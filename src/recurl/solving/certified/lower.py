@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recurl.linear.systems import chosen_lines
 from recurl.model.tables import Floats, Mask
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.linear import Inverses, fixed_point, solve_from_identity
 from recurl.solving.certified.lost import giving_up
-from recurl.solving.digraphs import product, unchecked
 from recurl.solving.infinite import visited
-from recurl.solving.linear import chosen_lines
 from recurl.solving.rows import part_of
 
 _IMPROVEMENTS = 3
@@ -68,7 +67,7 @@ class Lower:
             count.append(own)
         start = np.append(0, np.cumsum(np.concatenate(count)))
         parts = np.concatenate(data), np.concatenate(place), start
-        return unchecked(csr_array, parts, (len(start) - 1, int(ctx.base[-1])))
+        return csr_array(parts, shape=(len(start) - 1, int(ctx.base[-1])))
 
     @cached_property
     def gains(self) -> Floats:
@@ -239,7 +238,8 @@ class ThroughCalls(NamedTuple):
         return moved
 
     def __matmul__(self, entries: Floats) -> Floats:
-        return product(self.visits, self.through(entries)).ravel()
+        worth: Floats = (self.visits @ self.through(entries)).ravel()
+        return worth
 
     def toarray(self) -> Floats:
         """The whole matrix."""
@@ -254,7 +254,7 @@ def composed_reach(lower: Lower, reach: Floats) -> Floats:
     """Exit probabilities of the policy's own choices from each slot, exits left as they are."""
     ctx = lower.contexts
     out = reach.copy()
-    out[ctx.state_slots] = product(lower.moves, reach)
+    out[ctx.state_slots] = lower.moves @ reach
     after = reach[ctx.call_returns]
     share = np.where(ctx.call_inside, reach[lower.called], 0.0)
     out[ctx.call_slots] = np.einsum("cj,cjk->ck", share, after)
@@ -325,7 +325,7 @@ def composed_rewards(lower: Lower, rewards: Floats) -> Floats:
     """Rewards of the policy's own choices: at calls R_c + p_c.R_ret + (1 - sum p_c) min R_ret."""
     ctx = lower.contexts
     out = rewards.copy()
-    out[ctx.state_slots] = product(lower.moves, rewards) + lower.gains
+    out[ctx.state_slots] = lower.moves @ rewards + lower.gains
     share = np.where(ctx.call_inside, lower.reach[lower.called], 0.0)
     after = rewards[ctx.call_returns]
     least = np.where(ctx.call_inside, after, np.inf).min(axis=1, initial=np.inf)

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recurl.linear.systems import chosen_lines, factors
 from recurl.model.tables import Floats
-from recurl.solving.linear import chosen_lines, factorise
 
 if TYPE_CHECKING:
     from recurl.solving.certified.batch import Batch, BoxGroup, Index
     from recurl.solving.certified.lower import Lower
 
 _SLACK = 1e-13
-_SHRUNK = 1.0 - 1e-6
-"""Share of probabilities that are kept where they have no inverse as they are."""
+_LEAK = 1e-6
+"""Share of probabilities that is lost where they have no inverse as they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ class Chosen:
         used = self.share > 0.0
         ends = np.append(state, call[used]), np.append(self._lines.indices, back[used])
         matrix = csr_array((np.append(self._lines.data, self.share[used]), ends), shape=(n, n))
-        factors: Any = factorise(matrix) or factorise(_SHRUNK * matrix)
+        made: Any = factors(matrix, leak=_LEAK)
         right = self._exits
         right[batch.states] -= self._slack
         right[batch.states, 0] += batch.gain[self.action]
@@ -225,7 +225,7 @@ class Chosen:
         for columns in (1, right.shape[1]):
             right[batch.calls, 0] = self._earned_by_calls(both[:, 0]) - self._slack[0]
             right[-1] = 0.0
-            both[:, :columns] = factors.solve(right[:, :columns], trans="T")
+            both[:, :columns] = made.solve(right[:, :columns], trans="T")
         return both
 
     def _sound(self, both: Floats) -> np.ndarray:

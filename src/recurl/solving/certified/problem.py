@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recurl.errors import NotProperError
+from recurl.linear.systems import chosen_lines
 from recurl.model.tables import CALL, Floats, Ints, Mask, Tables
 from recurl.solving.certified.lost import PRICES, leaving, paying, with_way_out
-from recurl.solving.digraphs import unchecked
 from recurl.solving.ending_policies import ending_policy
-from recurl.solving.linear import chosen_lines
 from recurl.solving.potential import Potential, potential
 from recurl.solving.properness import analyse, step_evidence
 
@@ -195,9 +194,7 @@ class Component:
         count, n = action.shape
         lines = chosen_lines(self.matrix, action.T.ravel())
         place = lines.indices + np.repeat(np.arange(n) * self.size, np.diff(lines.indptr[::count]))
-        matrix = unchecked(
-            type(lines), (lines.data, place, lines.indptr), (n * count, n * self.size)
-        )
+        matrix = type(lines)((lines.data, place, lines.indptr), shape=(n * count, n * self.size))
         flat = matrix @ values.swapaxes(0, 1).reshape(n * self.size, -1)
         found: Floats = flat.reshape(n, count, -1).swapaxes(0, 1)
         return found

@@ -19,7 +19,6 @@ from recurl.solving.certified.lower import Lower
 from recurl.solving.certified.pieces import Chosen, Pieces, shares
 from recurl.solving.certified.points import Cloud
 from recurl.solving.certified.upper import Upper
-from recurl.solving.digraphs import product
 
 if TYPE_CHECKING:
     from recurl.solving.certified.batch import BoxGroup, Index, Own
@@ -242,7 +241,7 @@ class Trials:
         left[batch.entries] = np.concatenate([mass.ravel() for _, mass in level.values()])
         visits = left.copy()
         for _ in range(_STEPS):
-            left = product(moves, left)
+            left = moves @ left
             visits += left
             if left.sum() <= _LEFT:
                 break
