@@ -518,3 +518,58 @@ def test_the_network_sees_whether_the_outermost_call_runs(tmp_path: Path) -> Non
     apart.save(tmp_path / "run.zip")
     again = DeepRecursiveQLearning.load(tmp_path / "run.zip", Fees())
     assert again.test(2).mean == -2
+
+
+class Halls(gym.Env[Any, Any]):
+    """Calls with two exits, from the fourth episode on with five; only the last one pays."""
+
+    observation_space = gym.spaces.Discrete(12)
+    action_space = gym.spaces.Discrete(2)
+    episode, doors = 0, 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.episode += 1
+        self.doors, self.at = 2 if self.episode < 4 else 5, 0
+        return 0, {"event": None}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        if self.at == 0:
+            self.at = 1
+            call = {"event": "call", "exits": [2 + k for k in range(self.doors)]}
+            return 1, 0.0, False, False, call
+        if self.at == 1:
+            self.at = 2 + (self.doors - 1) * int(action)
+            return self.at, 0.0, False, False, {"event": "return", "exit": self.at - 2}
+        return 11, float(self.at == 1 + self.doors), True, False, {"event": None}
+
+
+def test_the_number_of_exits_is_inferred_and_grows(tmp_path: Path) -> None:
+    learner = DeepRecursiveQLearning(Halls(), **TINY, own_root=False)
+    with pytest.warns(UserWarning, match=r"more exits than all before \(2\)"):
+        learner.learn(300)
+    assert learner.engine.shape.exits == 5
+    assert learner.steps == 300
+    learner.save(tmp_path / "run")
+    loaded = DeepRecursiveQLearning.load(tmp_path / "run", Halls())
+    assert loaded.engine.shape.exits == 5
+    for name, array in learner.engine.arrays().items():
+        assert array.tobytes() == loaded.engine.arrays()[name].tobytes(), name
+
+
+def test_what_was_learned_with_fewer_exits_is_kept() -> None:
+    env = Halls()
+    learner = DeepRecursiveQLearning(env, **TINY, own_root=False)
+    learner.learn(
+        6
+    )  # two episodes; one before them ended at the first call, which showed two exits
+    seen = steps_of(learner.engine.program.record, learner.engine.agent.buffer)
+    info = {"event": None}
+    before = [learner.predict(x, info=info)[0] for x in range(12)]
+    with pytest.warns(UserWarning, match="more exits"):
+        learner.learn(1)
+    after = steps_of(learner.engine.program.record, learner.engine.agent.buffer)
+    assert before == [learner.predict(x, info=info)[0] for x in range(12)]
+    np.testing.assert_array_equal(after.reward[:6], seen.reward[:6])
+    np.testing.assert_array_equal(after.values[:6, :2], seen.values[:6])
+    assert not after.values[:6, 2:].any()

@@ -73,3 +73,9 @@ def test_schedules_of_presets_fit_into_short_runs_and_stay_as_they_are_in_long_o
         reached = schedule.within(10_000)(10_000) - schedule.last
         assert reached <= 0.011 * (schedule.first - schedule.last)
     assert make_deep_settings("paper", {}).exploration.within(100) == linear(1, 0.1, 30_000)
+
+
+def test_tests_are_cut_where_episodes_are_unless_another_limit_is_given() -> None:
+    assert make_deep_settings("swift", {"episode_limit": 200}).test_limit == 200
+    assert make_deep_settings("swift", {}).test_limit == 1_000
+    assert make_deep_settings("swift", {"episode_limit": 9, "evaluate_limit": 70}).test_limit == 70

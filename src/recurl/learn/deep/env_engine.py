@@ -65,7 +65,14 @@ from recurl.learn.deep.loop import (
     step_draws,
 )
 from recurl.learn.deep.network import NetworkShape
-from recurl.learn.deep.replay import Part, ReplayRecord, cut, width
+from recurl.learn.deep.replay import (
+    Part,
+    ReplayRecord,
+    cut,
+    rows_of,
+    steps_of,
+    width,
+)
 from recurl.learn.deep.rule import LearnedNetworks, greedy, health, predict
 from recurl.learn.deep.settings import DeepSettings
 from recurl.learn.greedy_episodes import another, play_together
@@ -100,6 +107,14 @@ class Seen(NamedTuple):
     real: Any
     ends: Any
     next_mask: Any
+
+
+class _MoreExitsError(Exception):
+    """A call has more exits than the network; what goes on is to begin again with more."""
+
+    def __init__(self, exits: int) -> None:
+        super().__init__(exits)
+        self.exits = exits
 
 
 SIDE_BY_SIDE = 16
@@ -202,6 +217,13 @@ def first_actions(
     return choose(program, agent, observations, values, mask, step_draws(agent, len(mask))[:2])
 
 
+def _over(old: Any, new: jax.Array) -> jax.Array:
+    """An array with another written over its beginning in each dimension."""
+    array = np.array(new)
+    array[tuple(slice(n) for n in old.shape)] = old
+    return jnp.asarray(array)
+
+
 def _as_step(seen: Seen) -> LoopStep:
     return LoopStep(**{name: getattr(seen, name) for name in LoopStep._fields})
 
@@ -252,21 +274,18 @@ class DeepEnvEngine(DeepEngine):
         if not isinstance(self.lanes.action_space, spaces.Discrete):
             raise ProtocolError(f"Q-values need Discrete actions, not {self.lanes.action_space}")
         self._first_number = int(self.lanes.action_space.start)
-        observation, dtype, self._encode = observation_encoder(self.lanes.observation_space)
+        observation, self._dtype, self._encode = observation_encoder(self.lanes.observation_space)
         self._own_root = settings.own_root and not (flat or root_as_callee(env))
         if self._own_root:
             observation = marked_shape(observation)
-        exits = 0 if flat else settings.max_exits or known_exits(env) or 1
-        self.shape = shape = NetworkShape(observation, exits, int(self.lanes.action_space.n))
-        ports = exits * shape.features if settings.keeps_ports else 0
         self._most = most_counterfactuals(env)
-        exit = int(settings.keeps_exits and exits > 0)
-        record = ReplayRecord(
-            shape.features, ports, dtype, exits, shape.actions, 1 + self._most, exit
-        )
         # How wrappers show the observations of counterfactual steps.
         self._shown = exits_view(env) if self._most else None
-        self.program = LoopProgram(settings.plan, shape, record)
+        known = settings.max_exits or known_exits(env)
+        # Whether exits are inferred from calls, and whether any call was seen.
+        self._inferred, self._called = known is None and not flat, False
+        exits = 0 if flat else known or 1
+        self._lay_out(NetworkShape(observation, exits, int(self.lanes.action_space.n)))
         self.agent = _new_agent(self.program, jnp.uint32(settings.seed), self.lanes.count)
         # Masks that leave actions out, by observation: calls announce exits without them.
         self._masks: dict[bytes, np.ndarray] = {}
@@ -277,6 +296,28 @@ class DeepEnvEngine(DeepEngine):
         self._seen: Seen | None = None
         self._silent, self._reports_events = not flat, False
         self.copying = 0.0
+
+    def _lay_out(self, shape: NetworkShape) -> None:
+        """Lay out programs and stored steps for a network of this shape."""
+        self.shape, settings = shape, self.settings
+        ports = shape.exits * shape.features if settings.keeps_ports else 0
+        exit = int(settings.keeps_exits and shape.exits > 0)
+        rows = 1 + self._most
+        record = ReplayRecord(
+            shape.features, ports, self._dtype, shape.exits, shape.actions, rows, exit
+        )
+        self.program = LoopProgram(settings.plan, shape, record)
+
+    def _widen(self, exits: int) -> None:
+        """Go on with inputs for this many exits; what was learned stays, episodes begin again."""
+        old = self.program.record
+        self._lay_out(self.shape._replace(exits=exits))
+        record = self.program.record
+        seed = jnp.uint32(self.settings.seed)
+        fresh = _new_agent(self.program, seed, self.lanes.count)
+        kept = jax.tree.map(_over, steps_of(old, self.agent.buffer), steps_of(record, fresh.buffer))
+        agent = self.agent._replace(buffer=rows_of(record, kept))
+        self._take_over(jax.tree.map(_over, agent, fresh))
 
     @property
     def observation_space(self) -> spaces.Space[Any]:
@@ -309,12 +350,34 @@ class DeepEnvEngine(DeepEngine):
         """
         if begins_turn(self.env, self):
             self._seen = None
+        end = self.steps + steps
+        self._end = math.inf if most is None else self.steps + most
+        while True:
+            try:
+                return self._advance(end)
+            except _MoreExitsError as found:
+                self._infer_exits(found.exits)
+
+    def _infer_exits(self, exits: int) -> None:
+        """Make room for a call with more exits than all before, and say so."""
+        known = self.shape.exits
+        if self._called:
+            # More than needed: programs are compiled again each time.
+            exits = max(exits, 2 * known)
+            warnings.warn(
+                f"step {self.steps}: a call has more exits than all before ({known}). The network "
+                f"now has inputs for {exits}, and episodes begin again; set max_exits to the most "
+                "that a call has, and it begins with them",
+                stacklevel=2,
+            )
+        self._called = True
+        self._widen(exits)
+
+    def _advance(self, end: int) -> None:
         began = time.perf_counter()
         good = _copied(self.agent)
         jax.block_until_ready(good)  # type: ignore[no-untyped-call]
         self.copying = time.perf_counter() - began
-        end = self.steps + steps
-        self._end = math.inf if most is None else self.steps + most
         try:
             self._take_steps(end)
         except BaseException as error:
@@ -501,8 +564,11 @@ class DeepEnvEngine(DeepEngine):
             at_root: Whether the caller is the outermost call.
         """
         count, most = len(exits), self.shape.exits
+        if count > most and self._inferred:
+            raise _MoreExitsError(count)
         if count > most:
             raise ProtocolError(f"a call has {count} exits, but the network {most}: set max_exits")
+        self._called = True
         ports = np.zeros((most, self.shape.features), self.program.record.dtype)
         mask = np.zeros((most, self.shape.actions), bool)
         for k, observation in enumerate(exits):
@@ -572,8 +638,12 @@ class DeepEnvEngine(DeepEngine):
 
     def enter(self, context: Vector, exits: Sequence[Any], observation: Any) -> Vector:
         """Context that a greedy run enters by a call."""
-        values = np.array(context[: self.shape.exits], np.float32)
-        ports = self._ports(exits, self._is_root(context))
+        try:
+            ports = self._ports(exits, self._is_root(context))
+        except _MoreExitsError as error:
+            self._infer_exits(error.exits)
+            ports = self._ports(exits, self._is_root(context))
+        values = self._exit_values(context)
         found = policy_values(self.program, self.agent.learned, values, *ports)
         return (*np.asarray(found).tolist(), *((0.0,) if self._own_root else ()))
 
@@ -583,7 +653,7 @@ class DeepEnvEngine(DeepEngine):
     def greedy(self, context: Vector, observation: Any, mask: np.ndarray | None) -> int:
         """Action of greatest value."""
         row = self._row(observation, self._is_root(context))
-        values = np.array(context[: self.shape.exits], np.float32)
+        values = self._exit_values(context)
         legal = self._marks(mask)
         found = policy_action(self.program, self.agent.learned, row, values, legal)
         return int(found) + self._first_number
@@ -594,12 +664,19 @@ class DeepEnvEngine(DeepEngine):
         """Actions of greatest value in several states."""
         pairs = zip(observations, map(self._is_root, contexts), strict=True)
         rows = np.stack([self._row(*pair) for pair in pairs])
-        values = np.array([context[: self.shape.exits] for context in contexts], np.float32)
+        values = np.stack([self._exit_values(context) for context in contexts])
         legal = np.ones((len(rows), self.shape.actions), bool)
         for i, mask in enumerate(masks):
             legal[i] = True if mask is None else mask
         found = policy_action(self.program, self.agent.learned, rows, values, legal)
         return [self._first_number + number for number in np.asarray(found).tolist()]
+
+    def _exit_values(self, context: Vector) -> np.ndarray:
+        """Exit values of a context; those of exits that it is too old to have are 0."""
+        values = np.zeros(self.shape.exits, np.float32)
+        given = context[: len(context) - self._own_root]
+        values[: len(given)] = given
+        return values
 
     def legal(self, observation: Any, mask: np.ndarray | None) -> list[int]:
         """Actions that exist."""
@@ -610,7 +687,8 @@ class DeepEnvEngine(DeepEngine):
     def header_fields(self) -> dict[str, Any]:
         """The part of a checkpoint's header that is about the environment."""
         spaces = f"{self.lanes.observation_space}, {self.lanes.action_space}"
-        return {"subject": spaces, "episodes": [self.episodes, self.cut]}
+        episodes = [self.episodes, self.cut]
+        return {"subject": spaces, "episodes": episodes, "exits": self.shape.exits}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that a checkpoint must keep."""
@@ -618,6 +696,12 @@ class DeepEnvEngine(DeepEngine):
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take over what a checkpoint kept; the next step begins episodes."""
+        exits = int(header.get("exits", self.shape.exits))
+        if self._inferred and exits > self.shape.exits:
+            if exits > max(max(array.shape, default=0) for array in arrays.values()):
+                raise ValueError(f"the run names {exits} exits, but holds no array as wide")
+            self._called = True
+            self._widen(exits)
         before, self.agent = self.agent, self.restored(self.agent, header, arrays)
         try:
             check_actions(self.stored, self.shape.actions)

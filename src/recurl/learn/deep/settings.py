@@ -77,15 +77,17 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             or ``"onehot"``. An environment is seen by what it observes.
         reward_scale: Factor of rewards, and so the unit of the network, or ``"warm_up"``.
         value_scale: Factor of exit values at the input, in units of the network.
-        max_exits: Most exits of anything called in an environment. Models, and environments made
-            from models, know it.
+        max_exits: Most exits of anything called in an environment; None for as many as are seen.
+            Where a later call has more, programs are compiled again and episodes begin again.
+            Models, and environments made from models, know it.
         episode_limit: Steps after which an episode is cut, or None.
         stack_limit: Pending calls beyond which an episode in a model is cut.
         seed: Seed of all randomness; the same seed gives the same run to the bit.
         evaluate_every: Test the greedy policy after this number of steps, into ``curve``; 0 for
             never.
         evaluate_episodes: Episodes of a test.
-        evaluate_limit: Steps after which a test episode is cut.
+        evaluate_limit: Steps after which a test episode is cut; those of `episode_limit` where a
+            learner is given that alone.
     """
 
     learning_rate: Schedule = constant(0.0005)
@@ -279,6 +281,8 @@ def make_flat_settings(preset: str, given: dict[str, Any]) -> DeepSettings:
 
 
 def _made(presets: dict[str, dict[str, Any]], preset: str, given: dict[str, Any]) -> DeepSettings:
+    if given.get("evaluate_limit") is None and given.get("episode_limit") is not None:
+        given = {**given, "evaluate_limit": given["episode_limit"]}
     chosen = chosen_settings(DeepSettings, presets, preset, given)
     if "hidden" in chosen:
         sizes = isinstance(chosen["hidden"], Sequence)
