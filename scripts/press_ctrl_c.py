@@ -72,18 +72,24 @@ SEARCH = f"{STUDY}search:\n  learning_rate: {{low: 0.01, high: 1.0}}\ntrials: 4\
 
 
 class Pressed(NamedTuple):
-    """The result of one press: when, how the command ended, how long that took, what it said."""
+    """The result of one press: when, how the command ended, how long that took, what it said.
+
+    `left` has the processes of the command that live on after it, and could still write.
+    """
 
     moment: float
     code: int | None
     seconds: float
     output: str
+    left: tuple[str, ...] = ()
 
     @property
     def problem(self) -> str:
         """Why this is not how an interrupted command ends; empty if it is."""
         if "Traceback" in self.output or "Error" in self.output:
             return "traceback"
+        if self.left:
+            return f"goes on in the background: {', '.join(self.left)}"
         if self.code not in (INTERRUPTED, 0):
             return f"exit code {self.code}"
         return "" if self.seconds <= LIMIT else f"{self.seconds:.1f} s"
@@ -138,6 +144,19 @@ class Terminal:
         """Press Ctrl-C."""
         os.write(self.master, b"\x03")
 
+    def left(self) -> tuple[str, ...]:
+        """Command lines of the processes that the command has started and that are alive."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                _, _, rest = (process / "stat").read_text().rpartition(")")
+                state, _, _, session, *_ = rest.split()
+                if int(session) == self.process.pid and state not in "ZX":
+                    found.append((process / "cmdline").read_text().replace("\0", " ").strip())
+            except OSError:  # it has ended meanwhile
+                pass
+        return tuple(found)
+
     def close(self) -> None:
         """End the command, if it still runs."""
         if self.process.poll() is None:
@@ -161,8 +180,9 @@ def press_once(command: str, folder: Path, moment: float, *, cold: bool = False)
         except subprocess.TimeoutExpired:
             return Pressed(moment, None, 30.0, terminal.output)
         took = time.monotonic() - began
+        left = terminal.left()
         terminal._reader.join(1.0)
-        return Pressed(moment, terminal.process.returncode, took, terminal.output)
+        return Pressed(moment, terminal.process.returncode, took, terminal.output, left)
     finally:
         terminal.close()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,10 +32,16 @@ LONG = {"describe", "simulate", "solve", "learn", "learn (deep)", "pac", "reprod
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("pressed")
     press_ctrl_c.prepare(made)
     return made
+
+
+@pytest.fixture
+def folder(prepared: Path, tmp_path: Path) -> Path:
+    """What verbs read, in a folder of its own: those that write must not find what others wrote."""
+    return shutil.copytree(prepared, tmp_path / "pressed")
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
@@ -45,8 +52,30 @@ def test_every_verb_can_be_interrupted(verb: str, folder: Path) -> None:
     pressed = press_once(COMMANDS[verb], folder, moment)
     assert "Traceback" not in pressed.output
     assert pressed.code in (INTERRUPTED, 0)
+    assert pressed.left == ()  # nothing that could write after the exit code
     # The other commands may end by themselves at the moment of the press.
     assert pressed.code == INTERRUPTED or verb not in LONG
+
+
+def test_nothing_is_written_after_the_exit_code(folder: Path) -> None:
+    """In the middle of its work, with processes and threads of its own."""
+    terminal = Terminal(COMMANDS["experiment"], folder)
+    try:
+        _wait((folder / "runs").exists)
+        time.sleep(1)
+        terminal.press()
+        assert terminal.process.wait(30) == INTERRUPTED
+        assert terminal.left() == ()
+        written = _state(folder)
+        time.sleep(0.5)
+        assert _state(folder) == written
+    finally:
+        terminal.close()
+
+
+def _state(folder: Path) -> dict[Path, tuple[int, int]]:
+    found = ((file, file.stat()) for file in folder.rglob("*"))
+    return {file: (stat.st_mtime_ns, stat.st_size) for file, stat in found}
 
 
 def test_every_verb_is_pressed() -> None:
