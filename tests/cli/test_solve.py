@@ -93,6 +93,18 @@ def test_plans_have_to_end(run_json: RunJson) -> None:
     assert free["lower"] == 0
 
 
+def test_an_open_end_is_said_first_and_told_to_scripts(run: Run) -> None:
+    builder = Builder("loan").component("A", entries="in", exits="out").at("in")
+    builder.action("go").to("room").at("room").action("lend", reward=-1).to("back")
+    builder.action("leave", reward=-4).to("out").at("back").action("regain", reward=1).to("room")
+    dump(builder.build(), "loan.yaml")
+    text = run("solve", "loan.yaml", code=3).stdout
+    assert text.startswith("loan: open end: the greatest expected total reward is in [")
+    assert "A.room" in text or "A.back" in text
+    run("solve", "loan.yaml", "--at-least", "-6")
+    run("solve", "loan.yaml", "--at-least", "6", code=3)
+
+
 @pytest.mark.parametrize(("threshold", "decided"), [("-6", True), ("-5", False)])
 def test_thresholds(threshold: str, decided: bool, run: Run, run_json: RunJson) -> None:
     data = run_json("solve", "cloud", "exits=1", "--at-least", threshold)

@@ -4,8 +4,8 @@ To add a verb: write ``cli/NAME.py`` with a function ``NAME`` (typed as typer re
 paragraph of its docstring is its help) and a text ``EXAMPLES``, and add the name to `VERBS`. What
 is heavy is imported inside the function, so that no verb waits for another one's packages.
 
-Exit codes: 0 done, 1 a negative answer or an error, 2 a command line that makes no sense, 130
-interrupted, 141 the reader of the output is gone.
+Exit codes: 0 done, 1 a negative answer or an error, 2 a command line that makes no sense, 3 an open
+end of an interval, 130 interrupted, 141 the reader of the output is gone.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from recurl.policy import Policy
     from recurl.solving.solution import Solution
 
+OPEN_END = 3
+"""Exit code for an interval with an open end."""
 EXAMPLES = """\
   recurl solve cloud
   recurl solve cloud --of steps --objective min
@@ -92,7 +94,7 @@ def solve(
     """Find the optimum, as an interval that contains it.
 
     The policy shown attains the lower end of the interval (of costs, with --objective min, the
-    upper end).
+    upper end). The exit code is 3 if an end stays open, with everything else done.
     """
     from recurl.progress import Progress
     from recurl.solving.api import solve as run
@@ -138,6 +140,8 @@ def solve(
         show(*(explanation(_policy_of(solution), vertices) if explain else choice_table(best)))
         if model.endswith(".bp") and of == "reward":
             _print_violation(solution)
+    if solution.is_open and (at_least is None or solution.at_least(at_least) is None):
+        raise typer.Exit(OPEN_END)
 
 
 def _question(property: str, objective: str) -> tuple[str, str, str | None]:

@@ -152,6 +152,8 @@ class Certificate(msgspec.Struct, frozen=True):
         values: Bounds by state, in the place of points, pieces and steps.
         endless: ``"inf"`` or ``"-inf"`` if a run that does not end is worth that; None for what it
             collects.
+        loops: A node of each free loop if runs may stop there: then the rest of the certificate is
+            about the model that `recurl.model.transforms.stopping` makes.
         recurl_certificate: Version of the format.
     """
 
@@ -173,6 +175,7 @@ class Certificate(msgspec.Struct, frozen=True):
     scale: int = 0
     values: Values | None = None
     endless: str | None = None
+    loops: list[int] = []
     recurl_certificate: int = 1
 
     def save(self, path: str | os.PathLike[str]) -> None:

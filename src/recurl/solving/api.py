@@ -107,6 +107,8 @@ def solve(
         from recurl.solving.endless import solve_endless
 
         kernel = partial(solve_endless, kernel)
+    elif method in ("auto", *ANY):
+        kernel = partial(_stopping, kernel, method)
     if asked.rewards == "given end":
         from recurl.solving.structure import solve_given_end
 
@@ -173,6 +175,38 @@ def _answering(kernel: Callable[..., Solution]) -> Callable[..., Solution]:
             return one_sided(model, question, epsilon, error)
 
     return answer
+
+
+def _stopping(
+    kernel: Callable[..., Solution],
+    method: str,
+    model: RMDP,
+    question: Question,
+    epsilon: float,
+    **options: Any,
+) -> Solution:
+    """An answer that looks at free loops as places to stop, where it is not finite otherwise."""
+    try:
+        found = kernel(model, question, epsilon, **options)
+    except NotProperError:
+        if (stopped := _stopped(method, model, question, epsilon, **options)) is None:
+            raise
+        return stopped
+    if question.rewards != "model" or math.isfinite(found.gap):
+        return found
+    stopped = _stopped(method, model, question, epsilon, **options)
+    return found if stopped is None or math.isinf(stopped.gap) else stopped
+
+
+def _stopped(
+    method: str, model: RMDP, question: Question, epsilon: float, **options: Any
+) -> Solution | None:
+    from recurl.solving.stopped import solve_stopped
+
+    def kernel(stopping: RMDP, asked: Question, *given: Any, **more: Any) -> Solution:
+        return _answering(_solver(stopping, method, []))(stopping, asked, *given, **more)
+
+    return solve_stopped(kernel, model, question, epsilon, **options)
 
 
 def _points(near: Sequence[Floats]) -> list[Floats]:

@@ -94,6 +94,11 @@ class Solution:
         return (self.lower + self.upper) / 2
 
     @property
+    def is_open(self) -> bool:
+        """Whether one end, or both, is not known: infinite, while the other is not that too."""
+        return math.isinf(self.gap)
+
+    @property
     def gap(self) -> float:
         """Width of the interval."""
         return 0.0 if self.lower == self.upper else self.upper - self.lower
@@ -185,9 +190,13 @@ class Solution:
 
     def __str__(self) -> str:
         work = ", ".join(starmap(_counted, self.work.items()))
+        said = f"the {_asked(self.model, self.question)} is {self._interval()}"
+        if self.is_open:
+            said = f"open end: {said}; {self.reason}"
+        known = f" ({self.reason})" if self.reason and not self.is_open else ""
         parts = [
-            f"{self.model.name}: the {_asked(self.model, self.question)} is {self._interval()}",
-            f"Method: {self.method}" + (f" ({self.reason})" if self.reason else ""),
+            f"{self.model.name}: {said}",
+            f"Method: {self.method}{known}",
             f"{work} in {self.seconds:.3g} s" if work else f"{self.seconds:.3g} s",
         ]
         if self.policy is not None:

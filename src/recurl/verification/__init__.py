@@ -5,10 +5,15 @@ To read it in one sitting: arithmetic, copies, checker, bounds, values, endless.
 
 from __future__ import annotations
 
-import numpy as np
+import dataclasses
 
+import numpy as np
+from msgspec.structs import replace
+
+from recurl.errors import CertificateError
 from recurl.model.certificate import Certificate, check_form
 from recurl.model.rmdp import RMDP
+from recurl.model.transforms.stopping import stop_in_free_loops
 from recurl.verification.bounds import BoundChecker
 from recurl.verification.endless import EndlessChecker
 from recurl.verification.values import ValueChecker
@@ -30,6 +35,8 @@ def verify(model: RMDP, certificate: Certificate) -> Verdict:
         >>> abs(verdict.lower + 5.3425) < 1e-6
         True
     """
+    if certificate.loops:
+        return _verify_with_stops(model, certificate)
     check_form(model, certificate)
     with np.errstate(all="ignore"):  # floats that overflow prove nothing
         if certificate.values is not None:
@@ -37,3 +44,19 @@ def verify(model: RMDP, certificate: Certificate) -> Verdict:
             kind = EndlessChecker if graph else ValueChecker
             return kind(model, certificate, certificate.values).verdict()
         return BoundChecker(model, certificate).verdict()
+
+
+def _verify_with_stops(model: RMDP, certificate: Certificate) -> Verdict:
+    """Check a certificate against the model in which runs may stop in free loops."""
+    if certificate.model != model.fingerprint:
+        raise CertificateError(f"the certificate is for another model than {model.name}")
+    stopping = stop_in_free_loops(model)
+    if stopping is None or [own[0] for own in stopping.loops] != certificate.loops:
+        raise CertificateError("malformed certificate: loops: not the free loops of the model")
+    if certificate.endless is not None or certificate.rewards != "model":
+        raise CertificateError("malformed certificate: loops of another question")
+    values = [*certificate.exit_values, 0.0] if certificate.exit_values else []
+    given = replace(certificate, model=stopping.model.fingerprint, exit_values=values, loops=[])
+    found = verify(stopping.model, given)
+    loops = tuple(model.vertex_name(own[0]) for own in stopping.loops)
+    return dataclasses.replace(found, loops=loops)

@@ -43,6 +43,7 @@ class Verdict:
         theorems: Keys of `THEOREMS`: why the points, and why the pieces, prove their end.
         endless: ``"inf"`` or ``"-inf"`` if a run that does not end is worth that; None for what it
             collects.
+        loops: A node of each free loop, which is taken as a place to stop; empty if none is.
     """
 
     lower: float | None
@@ -54,6 +55,7 @@ class Verdict:
     exit_values: dict[str, float]
     theorems: tuple[str, ...]
     endless: str | None = None
+    loops: tuple[str, ...] = ()
 
     @property
     def claim(self) -> str:
@@ -77,5 +79,7 @@ class Verdict:
         high = "inf" if self.upper is None else repr(self.upper)
         lies = f"is {low}" if low == high else f"lies in [{low}, {high}]"
         why = ", and ".join(THEOREMS[key].format(steps=self.steps) for key in self.theorems)
+        if self.loops:
+            why = f"to stay in a free loop (at {', '.join(self.loops)}) is to stop, and {why}"
         text = f"proved: the {self.claim} {lies}, as {why}"
         return f"{text} ({self.checked} inequalities, all exact)"

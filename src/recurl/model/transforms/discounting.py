@@ -46,7 +46,7 @@ def discount_steps(model: RMDP, discount: Number) -> RMDP:
     """
     edges, t = Transitions.of(model), model.tables
     scaled, stops = _discounted(model, edges, discount)
-    lanes = _Lanes.of(t)
+    lanes = ExitLanes.of(t)
     component = t.vertex_component[t.action_vertex]
     boxes = len(lanes.ports)
     number, full = edges.column.number, edges.column.full
@@ -71,7 +71,7 @@ def discount_steps(model: RMDP, discount: Number) -> RMDP:
 
 def places_with_lanes(tables: Tables) -> Ints:
     """Where `discount_steps` puts the vertices of a model: the new number of each."""
-    return _Lanes.of(tables).place
+    return ExitLanes.of(tables).place
 
 
 def discount_boxes(model: RMDP, discount: Number) -> RMDP:
@@ -138,7 +138,7 @@ def _check_one_exit(model: RMDP) -> None:
         raise ModelError(problems, headline=f"model {model.name}: ")
 
 
-class _Lanes(NamedTuple):
+class ExitLanes(NamedTuple):
     """The vertices and actions of a model in which every component has one more exit.
 
     Attributes:
@@ -158,7 +158,8 @@ class _Lanes(NamedTuple):
     actions: np.ndarray
 
     @classmethod
-    def of(cls, t: Tables) -> _Lanes:
+    def of(cls, t: Tables) -> ExitLanes:
+        """Add the lanes to a model."""
         ports_of = np.bincount(t.vertex_component[t.vertex_box >= 0], minlength=t.n_components)
         nodes = np.diff(t.component_start) - t.n_entries - t.n_exits - ports_of
         owner, callee = t.box_owner, t.box_component
@@ -187,7 +188,7 @@ def _places(t: Tables, new: Layout) -> np.ndarray:
     return place
 
 
-def _words_with_lanes(model: RMDP, lanes: _Lanes) -> Words:
+def _words_with_lanes(model: RMDP, lanes: ExitLanes) -> Words:
     names = model.names
     lane = unused_name("lane", {*names.nodes, *names.boxes})
     nodes = np.full(lanes.layout.n_vertices, lane, object)
