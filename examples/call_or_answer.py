@@ -134,7 +134,8 @@ def best_limit(setup: Setup, budget: int, gain: float) -> int:
 
 def rules(solution: recurl.Solution) -> list[str]:
     """Decisions that depend on the caller, with what it has left, as text."""
-    call = re.compile(r"(when called at )?ask\.ask on line \d+, depth=\d+, left=(\d+), share=\d+")
+    box = r"ask on line \d+, depth=\d+, left=(\d+), share=\d+"
+    call = re.compile(r"(when called at )?ask\([^.]*\." + box)
     lines = []
     for row in solution.policy.table():
         if row.context:

@@ -2,7 +2,8 @@
 
 `f(n)` calls itself and `g`, always with a smaller argument, and loops are bounded. So there are
 finitely many runs, and the value of completed source is a sum over what flips and picks can give.
-Some programs repeat until a flip says stop: their runs have no bound, and are sampled.
+Some programs repeat until a flip says stop, and call each other with the same arguments again:
+their runs have no bound, and are sampled.
 """
 
 from __future__ import annotations
@@ -100,6 +101,9 @@ class Maker:
 
     def call(self, depth: int) -> str:
         name = self.any(self.own, self.other, self.other)
+        if self.endless and self.random.random() < 0.7:
+            # A cycle of calls, through one or two different arguments.
+            return f"({name}({self.any('n', '3 - n')}) if flip(0.05) else 1)"
         return f"{name}(n - {self.any('1', '1', '2')})"
 
     def test(self, depth: int = 1) -> str:

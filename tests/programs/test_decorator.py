@@ -134,12 +134,33 @@ def test_the_model_speaks_of_lines_and_locals() -> None:
     assert "f returns None" in labels
 
 
-def test_different_arguments_are_entries_and_different_results_exits() -> None:
-    program, _, _ = VALUES["parity"]
-    tables = program.model().tables
-    entries = dict(zip(program.model().names.components, tables.n_entries.tolist(), strict=True))
-    assert entries == {"parity": 1, "even": 4, "odd": 4}
-    assert tables.n_exits.tolist() == [1, 2, 2]
+def test_calls_that_can_lead_to_each_other_are_entries_and_different_results_exits() -> None:
+    model = program_of(
+        """
+        @program
+        def f(n):
+            if flip(0.5):
+                return f((n + 1) % 3)
+            return g(n)
+
+        @program
+        def g(n):
+            return n if n < 2 else g(n - 1) + 1
+        """
+    ).model(0)
+    t = model.tables
+    entries = dict(zip(model.names.components, t.n_entries.tolist(), strict=True))
+    assert entries == {"f": 3, "g(0)": 1, "g(2)": 1, "g(1)": 1}
+    assert dict(zip(model.names.components, t.n_exits.tolist(), strict=True))["f"] == 3
+
+
+@pytest.mark.parametrize("name", ["parity", "fibonacci_reward", "factorial_reward", "two_callers"])
+def test_models_of_calls_on_no_cycle_are_hierarchical(name: str) -> None:
+    program, arguments, value = VALUES[name]
+    model = program.model(*arguments)
+    assert model.kind.hierarchical
+    assert model.tables.n_entries.tolist() == [1] * model.tables.n_components
+    assert recurl.solve(model).value == pytest.approx(float(value), abs=1e-6)
 
 
 def test_a_counter_that_grows_is_named() -> None:

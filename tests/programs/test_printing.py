@@ -13,9 +13,9 @@ from tests.programs.written import program_of
 def test_contexts_are_handed_over_and_explained() -> None:
     text = VALUES["two_callers"][0].solve().source()
     assert "if not tries(1, 2):" in text
-    assert "# context 1: called by two_callers or tries\ndef tries(context, n):\n" in text
-    assert "# context 0: called by two_callers\n" in text
-    assert "    if n == 0 or context == 0:\n" in text
+    assert "# context 0: called by two_callers or tries\n" in text
+    assert "# context 1: called by two_callers\ndef tries(context, n):\n" in text
+    assert "    if n == 0 or context == 1:\n" in text
 
 
 def test_contexts_come_first_also_before_positional_parameters() -> None:

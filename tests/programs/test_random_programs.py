@@ -43,3 +43,29 @@ def test_completed_source_of_runs_without_a_bound_earns_what_is_certified(seed: 
     returns = completion.run(400, seed=seed)
     error = 6 * returns.std() / np.sqrt(len(returns)) + 1e-6
     assert abs(returns.mean() - completion.value) <= error
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_components_are_the_cycles_of_calls(seed: int) -> None:
+    endless = seed % 2 == 0
+    try:
+        unfolded = random_program(seed, endless).unfold(1 + seed % 2, state_limit=5000)
+    except LimitError:
+        pytest.skip("too many states to be quick")
+    calls, t = unfolded.exploration.callers, unfolded.model.tables
+    led_to = {start: reached(calls, start) for own in unfolded.exploration.starts for start in own}
+    for part in unfolded.parts:
+        # The calls of a component lead to each other; one that is alone may lead to itself.
+        assert all(b in led_to[a] for a in part.starts for b in part.starts if a != b)
+    assert unfolded.model.kind.hierarchical == all(start not in led_to[start] for start in led_to)
+    assert t.n_entries.tolist() == [len(part.starts) for part in unfolded.parts]
+
+
+def reached(callers: dict[int, set[int]], start: int) -> set[int]:
+    """Calls that lead to a call."""
+    found, todo = set[int](), [start]
+    while todo:
+        new = callers.get(todo.pop(), set()) - found
+        found |= new
+        todo += new
+    return found

@@ -106,9 +106,9 @@ class Program:
     def model(self, *arguments: Any, state_limit: int = STATES) -> RMDP:
         """The model of a call of the function: all states that can be reached from it.
 
-        A function is a component, its different arguments are entries, its different results
-        exits. A state is a position and the locals that matter there; `RMDP.label` gives the line
-        and the locals of a vertex.
+        A function with its arguments is a component, its different results are exits; calls that
+        can lead to each other are one component, their arguments are entries. A state is a position
+        and the locals that matter there; `RMDP.label` gives the line and the locals of a vertex.
 
         Args:
             arguments: What the function is called with.

@@ -92,18 +92,23 @@ class Exploration:
     def deciding(self) -> set[int]:
         """Starts from which a choice can be reached before the call returns."""
         found: set[int] = set()
-        callers: dict[int, list[int]] = {}
         for frame, number in zip(self.search.frame, self.search.node, strict=True):
-            state, start = self.states[number], self.search.entry[frame]
-            if state.kind == CHOICE:
-                found.add(start)
-            elif state.kind == CALLING:
-                callers.setdefault(state.entry, []).append(start)
+            if self.states[number].kind == CHOICE:
+                found.add(self.search.entry[frame])
         todo = list(found)
         while todo:
-            new = set(callers.get(todo.pop(), ())) - found
+            new = self.callers.get(todo.pop(), set()) - found
             found |= new
             todo += new
+        return found
+
+    @cached_property
+    def callers(self) -> dict[int, set[int]]:
+        """Starts whose calls make a call, by the start of that."""
+        found: dict[int, set[int]] = {}
+        for frame, number in zip(self.search.frame, self.search.node, strict=True):
+            if self.states[number].kind == CALLING:
+                found.setdefault(self.states[number].entry, set()).add(self.search.entry[frame])
         return found
 
     def _function(self, program: Program) -> int:

@@ -1,8 +1,9 @@
 """From the states of a program to a model.
 
-- A function is a component; its calls with different arguments are entries, the different values
-  that it returns are exits. Every box has a port for each of them; where that would make far more
-  ports than states, every call with other arguments is a separate component instead.
+- A function with its arguments is a component, and the different values that it returns are exits.
+  Calls of a function that can lead to each other are one component, with an entry each; so a model
+  is hierarchical where no call can lead to the same call again. Every box has a port for each entry
+  and exit; where that would make far more ports than states, all calls are separate components.
 - A call is a separate box for every state in which it is made.
 - States with a choice are vertices. Draws and rewards belong to the step that leads to them, unless
   several lead there. So a program without draws between its choices has one vertex per choice.
@@ -17,6 +18,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from recurl.model.assemble import assemble
 from recurl.model.names import unused_name
@@ -86,24 +89,39 @@ class Unfolded:
 def unfold(exploration: Exploration, name: str) -> Unfolded:
     """The model of a program, given its states."""
     x = exploration
-    together = [
-        FunctionPart(f, starts, returns)
-        for f, (starts, returns) in enumerate(zip(x.starts, x.returns, strict=True))
-    ]
-    if _count_ports(x) <= max(MANY_PORTS, 4 * len(x.states)):
-        return _Unfolding(x, together).run(name)
-    apart = [
-        FunctionPart(f, [start], x.exits_of(start))
-        for f, starts in enumerate(x.starts)
-        for start in starts
-    ]
-    return _Unfolding(x, apart).run(name)
+    parts = _parts(x, _cycles(x))
+    if _count_ports(x, parts) > max(MANY_PORTS, 4 * len(x.states)):
+        parts = _parts(x, list(range(len(x.states))))
+    return _Unfolding(x, parts).run(name)
 
 
-def _count_ports(x: Exploration) -> int:
-    ends = [len(starts) + len(returns) for starts, returns in zip(x.starts, x.returns, strict=True)]
-    calls = (state for state in x.states if state.kind == CALLING)
-    return sum(ends[x.states[state.entry].function] for state in calls)
+def _cycles(x: Exploration) -> list[int]:
+    """By state, a number that starts share if and only if their calls can lead to each other."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    calls = [(by, called) for called, callers in x.callers.items() for by in callers]
+    row, column = np.array(calls, np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(calls)), (row, column)), shape=(len(x.states),) * 2)
+    labels: list[int] = connected_components(graph.tocsr(), connection="strong")[1].tolist()
+    return labels
+
+
+def _parts(x: Exploration, label: list[int]) -> list[FunctionPart]:
+    """Functions, with the starts that share a label."""
+    together: dict[tuple[int, int], list[int]] = {}
+    for f, starts in enumerate(x.starts):
+        for start in starts:
+            together.setdefault((f, label[start]), []).append(start)
+    return [
+        FunctionPart(f, starts, sorted({r for start in starts for r in x.exits_of(start)}))
+        for (f, _), starts in together.items()
+    ]
+
+
+def _count_ports(x: Exploration, parts: list[FunctionPart]) -> int:
+    ends = {start: len(part.starts) + len(part.returns) for part in parts for start in part.starts}
+    return sum(ends[state.entry] for state in x.states if state.kind == CALLING)
 
 
 class _Unfolding:
@@ -125,7 +143,7 @@ class _Unfolding:
         name = self.x.functions[part.function].name
         if len(self.x.starts[part.function]) == len(part.starts):
             return name
-        values = map(value_text, self.states[part.starts[0]].values)
+        values = [value_text(value) for value in self.states[part.starts[0]].values]
         return _as_name(f"{name}({', '.join(values)})")
 
     def run(self, name: str) -> Unfolded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from recurl.model.rmdp import RMDP
 from recurl.model.tables import EXIT, Layout
 from recurl.model.transforms.unravelling import Unravelling
 from recurl.policy import Policy
+from recurl.solving.certified import solve_certified
 from recurl.solving.finite import StackContexts, solve_finite, stacks_of
 from recurl.solving.one_exit import solve_one_exit
 from recurl.solving.properness import Analysis, analyse
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
     from recurl.model.tables import Floats
     from recurl.solving.solution import Solution
 
+FEW = 10_000
+MUCH_LARGER = 10
+"""States with their stacks, in all and per vertex, from which on the model itself is searched."""
+
 
 def solve_hierarchical(
     model: RMDP, question: Question, epsilon: float, **options: Any
@@ -32,7 +38,8 @@ def solve_hierarchical(
     """The optimum of a model in which no component can reach a call of itself.
 
     There are finitely many stacks, so that the model is a finite Markov decision process over
-    (stack, vertex), up to exponentially larger than the model.
+    (stack, vertex), up to exponentially larger than the model. Where it is much larger, the
+    certified search is tried before.
 
     Returns:
         The solution, or None if there are too many states, or if some policy does not end
@@ -48,6 +55,11 @@ def solve_hierarchical(
     states = stacks_of(model)
     if states is None:
         return None
+    if len(states.states) > max(FEW, MUCH_LARGER * model.tables.n_vertices):
+        with suppress(NotProperError):
+            searched = solve_certified(model, question, epsilon, **options)
+            if searched.gap <= epsilon:
+                return searched
     if answer := solve_finite(model, question, epsilon, states=states, **options):
         return answer
     try:
