@@ -48,6 +48,17 @@ def test_runs_are_those_of_the_library(run_json: RunJson, tmp_path: Path) -> Non
     np.testing.assert_array_equal(saved.engine.arrays()["q"], alone.engine.arrays()["q"])
 
 
+def test_a_run_is_tested_on_the_way_unless_that_is_turned_off(run: Run, tmp_path: Path) -> None:
+    def tested(*given: str, out: str) -> list[float]:
+        run("learn", "cloud", "--steps", "4e3", *given, "--out", out)
+        saved = RecursiveQLearning.load(tmp_path / out / "seed-0.ckpt", cloud())
+        return [score.steps for score in saved.curve]
+
+    assert tested(out="a") == list(range(200, 4001, 200))
+    assert tested("--evaluate-every", "0", out="b") == []
+    assert tested("--evaluate-every", "2000", out="c") == [2000, 4000]
+
+
 def test_it_ends_with_what_to_run_next(run: Run) -> None:
     told = run("learn", "cloud", "--steps", "2e3", "--seeds", "2", "--out", "my runs").stdout
     table, _, after = told.partition("Next:")
@@ -67,9 +78,10 @@ def test_it_ends_with_what_to_run_next(run: Run) -> None:
 
 def test_a_resumed_run_is_one_run(run: Run, tmp_path: Path) -> None:
     # At a constant rate: a schedule by default is a fraction of the first number of steps.
-    run("learn", "cloud", "--exploration", "0.1", "--steps", "3000", "--out", "a")
+    given = ("--exploration", "0.1", "--evaluate-every", "1000")
+    run("learn", "cloud", *given, "--steps", "3000", "--out", "a")
     run("learn", "cloud", "--steps", "7000", "--out", "a", "--resume")
-    run("learn", "cloud", "--exploration", "0.1", "--steps", "7000", "--out", "b")
+    run("learn", "cloud", *given, "--steps", "7000", "--out", "b")
     one, two = ((tmp_path / name / "seed-0.ckpt").read_bytes() for name in "ab")
     load = RecursiveQLearning.load
     first, second = (

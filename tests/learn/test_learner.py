@@ -251,3 +251,25 @@ def test_the_best_of_a_run_on_an_environment_is_kept() -> None:
     assert best is not None
     assert best.learner.test().mean == best.score.mean
     assert f"{best.score.steps:,.0f} steps" in repr(best)
+
+
+class Loop(gym.Env[Any, Any]):
+    """One state: go on at a cost, or end; a policy that goes on forever."""
+
+    observation_space, action_space = gym.spaces.Discrete(1), gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        return 0, -0.1 if action == 0 else -1000.0, bool(action), False, {}
+
+
+def test_greedy_tests_that_are_all_cut_are_spoken_of() -> None:
+    settings = {"evaluate_every": 100, "evaluate_episodes": 2, "evaluate_limit": 50}
+    learner = recurl.QLearning(Loop(), episode_limit=50, **settings)
+    with pytest.warns(UserWarning, match=r"\(3\) was cut after 50 steps, with a mean return of -5"):
+        learner.learn(300)
+    ends = recurl.QLearning(recurl.zoo.cloud(), episode_limit=200, **settings)
+    ends.learn(300)

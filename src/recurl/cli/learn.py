@@ -43,6 +43,10 @@ TABULAR = ("rql", "q")
 """Algorithms with tables, which `recurl explain` shows."""
 
 
+TESTS = 20
+"""Tests of a run, from which `recurl report` draws its curve."""
+
+
 def learn(
     model: ModelName,
     parameters: Parameters = None,
@@ -76,8 +80,9 @@ def learn(
     discount: Discount = 1.0,
     episode_limit: Annotated[int, count("Steps after which episodes are cut.")] = 1000,
     evaluate_every: Annotated[
-        int, count("Test the greedy policy every N steps; 0 for never.", least=0)
-    ] = 0,
+        int | None,
+        count("Test the greedy policy every N steps; 0 for never; 20 times if not given.", least=0),
+    ] = None,
     tensorboard: Annotated[
         Path | None, typer.Option(help="Folder for event files that TensorBoard reads.")
     ] = None,
@@ -98,7 +103,7 @@ def learn(
         "preset": preset,
         "gamma": discount,
         "episode_limit": episode_limit,
-        "evaluate_every": evaluate_every,
+        "evaluate_every": max(1, steps // TESTS) if evaluate_every is None else evaluate_every,
         **_settings_of(
             algorithm,
             learning_rate=learning_rate,

@@ -45,6 +45,10 @@ ENDLESS_STEPS = 50_000
 """Steps without the end of an episode after which a learner says so."""
 
 
+CUT_TESTS = 10
+"""Tests in a row that are all cut after which a run says so before its end."""
+
+
 def subject_of(value: Any, caller: str) -> Any:
     """The model or environment that a learner was given; an environment may be given by its id.
 
@@ -484,8 +488,8 @@ class _Run:
         self._learner, self._callbacks = learner, as_list(callback)
         self._path, self._saved = None if checkpoint is None else Path(checkpoint), -1
         self._every = learner.settings.evaluate_every or learner.chunk
-        self.ended = False
-        """Whether a callback has ended the run."""
+        self.ended = self._told = False
+        """Whether a callback has ended the run, and whether tests that are cut were spoken of."""
 
     def start(self) -> None:
         """Tell the callbacks that the run begins."""
@@ -505,6 +509,7 @@ class _Run:
         regular = is_last or learner.steps % self._every == 0
         if self._lacks_test():
             self._test()
+            self._watch_cuts(is_last)
         if regular:
             self.save()
         due = [
@@ -528,6 +533,23 @@ class _Run:
             learner.engine.begin_tally()
             learner.keep_best(score)
         self._tell(callback.on_test(learner, score) for callback in self._callbacks)
+
+    def _watch_cuts(self, is_last: bool) -> None:
+        """Say so once if the latest tests were all cut, and lost by it."""
+        learner = self._learner
+        latest = list(learner.curve)[-CUT_TESTS:]
+        if self._told or not (is_last or len(latest) == CUT_TESTS):
+            return
+        if all(score.cut == 1 and score.mean < max(0.0, score.training_mean) for score in latest):
+            self._told = True
+            warnings.warn(
+                f"every episode of the latest tests ({len(latest)}) was cut after "
+                f"{learner.settings.test_limit:,} steps, with a mean return of "
+                f"{latest[-1].mean:.4g}: the greedy policy may go on forever. Without a discount, "
+                "values that are too high hardly fall where a step costs little: set gamma a "
+                "little below 1, as 0.999. If runs take that long, raise evaluate_limit",
+                stacklevel=4,
+            )
 
     def save(self) -> None:
         """Save the run, if there is a checkpoint, unless it stands where it was saved last."""
