@@ -219,7 +219,9 @@ def test_a_root_that_is_paid_at_its_end_is_learned_apart(kind: Any, tmp_path: Pa
 
 def test_a_root_of_its_own_can_be_turned_off() -> None:
     apart = recurl.RecursiveQLearning(Fees(), episode_limit=200).learn(5000)
-    shared = recurl.RecursiveQLearning(Fees(), episode_limit=200, own_root=False).learn(5000)
+    shared = recurl.RecursiveQLearning(Fees(), episode_limit=200, own_root=False)
+    with pytest.warns(UserWarning, match="set own_root=True"):
+        shared.learn(5000)
     assert (apart.test(1).mean, shared.test(1).mean) == (-2, -8)
     assert not recurl.RecursiveQLearning(Fees(), preset="paper").settings.own_root
 

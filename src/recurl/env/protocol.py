@@ -33,7 +33,8 @@ what a call is whose exits are worth 0, as in a model.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -41,6 +42,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recurl.arguments import with_known_names
+from recurl.env.depths import Depths, shown, step_kind, summary
 from recurl.env.observation import View, exits_view, single_env
 from recurl.errors import ProtocolError
 
@@ -353,6 +355,42 @@ def not_announced(index: int, announced: Any, observation: Any) -> ProtocolError
 NO_CALL = "info['event'] is 'return', but no call is pending"
 """The problem with a return at the outermost level."""
 
+ROOT_DIFFERS = (
+    "the outermost call differs from calls inside that show the same; learners keep it apart "
+    "(own_root=True, the default of all presets but 'paper'): "
+)
+"""The beginning of the warning that the end of a task is not like the end of a call."""
+
+DEPTH_MATTERS = (
+    "calls that show the same differ by how deep they are, which learners cannot tell: let the "
+    "observation tell it, or announce other exits: "
+)
+"""The beginning of the warning that the observation leaves out what matters."""
+
+
+def warn_of_depths(
+    depths: Depths, own_root: bool, name: Callable[[Any], str] = str, stacklevel: int = 4
+) -> None:
+    """Warn of what a learner cannot tell apart: calls by their depth, and the outermost one.
+
+    Args:
+        depths: What was noted.
+        own_root: Whether the outermost call is learned apart.
+        name: Text for an observation, as it was noted.
+        stacklevel: Where the warning points to.
+    """
+    if differences := depths.inside(name):
+        warnings.warn(DEPTH_MATTERS + summary(differences), stacklevel=stacklevel)
+    if not own_root and (differences := depths.at_root(name)):
+        warnings.warn(NOT_APART + summary(differences), stacklevel=stacklevel)
+
+
+NOT_APART = (
+    "the outermost call differs from calls inside that show the same: set own_root=True, or let "
+    "the observation tell them apart: "
+)
+"""The beginning of the warning of a learner that takes them for the same."""
+
 SILENT = (
     "the environment reports no events: its info has no 'event', so there is nothing recursive to "
     "learn; QLearning and DQN learn the same faster"
@@ -364,8 +402,10 @@ SILENT = (
 def check_recursive_env(env: gym.Env[Any, Any], steps: int = 1000, seed: int = 0) -> None:
     """Play an environment at random and check that it keeps the recursive protocol.
 
-    Rewards and observations are checked, too. Play goes on beyond the steps asked for, up to 10
-    times as long, while there were calls and none has returned.
+    Rewards and observations are checked, too. A warning says where the same observation and action
+    mean something else at another depth of the stack, by reward or by what follows. Play goes on
+    beyond the steps asked for, up to 10 times as long, while there were calls and none of them
+    has returned.
 
     Args:
         env: The environment; it is reset.
@@ -387,6 +427,9 @@ def check_recursive_env(env: gym.Env[Any, Any], steps: int = 1000, seed: int = 0
         if number >= steps and not check.waits:
             break
         check.step(number)
+    if differences := check.depths.at_root():
+        warnings.warn(ROOT_DIFFERS + summary(differences), stacklevel=3)
+    warn_of_depths(check.depths, own_root=True)
 
 
 class _Check:
@@ -396,6 +439,7 @@ class _Check:
         self.env = env
         self._view = exits_view(env)
         self._called = self._returned = False
+        self.depths = Depths()
         env.action_space.seed(seed)
         self._reset(seed)
 
@@ -413,6 +457,7 @@ class _Check:
         found = self.env.reset(seed=seed)
         try:
             observation, info = reset_result(found)
+            self._observation = observation
             event = info.get("event")
             self._demand(event is None, f"info['event'] must be None, not {event!r}")
             self._check_observation(observation)
@@ -423,12 +468,17 @@ class _Check:
 
     def step(self, number: int) -> None:
         """One step, and a reset when the episode is over."""
-        found = self.env.step(self._action())
+        action, depth = self._action(), len(self.pending)
+        found = self.env.step(action)
         try:
             observation, reward, terminated, truncated, info = step_result(found)
-            finite_reward(reward)
+            paid = finite_reward(reward)
             self._check_observation(observation)
             self._check_event(observation, info, terminated)
+            kind = step_kind(info.get("event"), terminated)
+            place = shown(self._observation), shown(action)
+            self.depths.note(*place, depth, paid, kind)
+            self._observation = observation
             if not (terminated or truncated):
                 self._check_mask(info)
         except ProtocolError as error:

@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from recurl.env.depths import WATCHED, Depths, step_kind
 from recurl.env.observation import View, exits_view
 from recurl.env.protocol import (
     NO_CALL,
@@ -25,6 +26,7 @@ from recurl.env.protocol import (
     reset_result,
     root_as_callee,
     step_result,
+    warn_of_depths,
 )
 from recurl.errors import LimitError, ProtocolError
 from recurl.learn import loop_kernel as loop
@@ -92,6 +94,10 @@ class EnvEngine(StoreEngine):
             env.observation_space, env.action_space, self.store, inherit=inherit
         )
         self._pending: int | None = None
+        # The vertex at which the pending action is taken, and what is compared by depth.
+        self._at = 0
+        self._depths = None if flat or root_as_callee(env) else Depths()
+        self._own_root = own_root
         # Of each call that has not returned: its box, and the observations after its exits.
         self._calls: list[tuple[int, Sequence[Any]]] = []
         self._length, self._return = 0, 0.0
@@ -125,14 +131,19 @@ class EnvEngine(StoreEngine):
         if self._silent and not self.numbering.boxes:
             self._silent = False
             warnings.warn(SILENT, stacklevel=2)
+        if self._depths is not None and self.steps >= WATCHED:
+            keys = list(self.numbering.vertices)
+            depths, self._depths = self._depths, None
+            warn_of_depths(depths, self._own_root, lambda vertex: str(keys[vertex]))
 
     def _advance(self, steps: int) -> None:
         step, limit = self.env.step, self.settings.episode_limit or -1
-        visit, calls = self.numbering.visit, self._calls
+        visit, calls, depths = self.numbering.visit, self._calls, self._depths
         for _ in range(steps):
             if self._pending is None:
                 self._begin()
-            found = step(self._pending)
+            action, at, depth = self._pending, self._at, len(calls)
+            found = step(action)
             try:
                 observation, gain, terminated, truncated, info = found
                 others = info.get("counterfactuals")
@@ -151,6 +162,8 @@ class EnvEngine(StoreEngine):
             if terminated:
                 if not self.flat:
                     known_event(info, terminated=True)
+                if depths is not None:
+                    depths.note(at, action, depth, reward, "leaves")
                 self._act(0, EXITS, -1, reward)
                 self._finish(cut=False)
                 continue
@@ -170,6 +183,8 @@ class EnvEngine(StoreEngine):
                 self._act(vertex, EXITS + cut, self._returned(info, vertex, observation), reward)
             else:
                 known_event(info)
+            if depths is not None:
+                depths.note(at, action, depth, reward, step_kind(event, terminated=False))
             if cut:
                 self._finish(cut=True)
 
@@ -239,6 +254,7 @@ class EnvEngine(StoreEngine):
         if action < 0:
             action = self.tell(vertex, move, which, reward)
         self._pending = None if which < 0 else self.numbering.actions[vertex][action]
+        self._at = vertex
 
     def tell(self, vertex: int, move: int, which: int, reward: float) -> int:
         """Learn from a step, with room for it; returns the next action. See `loop_kernel.env_step`.

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 
+from recurl.env.depths import WATCHED, Depths, shown, step_kind
 from recurl.env.observation import View as ExitsView
 from recurl.env.observation import exits_view
 from recurl.env.protocol import (
@@ -35,6 +36,7 @@ from recurl.env.protocol import (
     not_in_space,
     required_event,
     root_as_callee,
+    warn_of_depths,
 )
 from recurl.errors import ProtocolError
 from recurl.interrupts import requested
@@ -295,6 +297,7 @@ class DeepEnvEngine(DeepEngine):
         self._count, self._loss, self._end = 0, 0.0, math.inf
         self._seen: Seen | None = None
         self._silent, self._reports_events = not flat, False
+        self._depths = None if flat or root_as_callee(env) else Depths()
         self.copying = 0.0
 
     def _lay_out(self, shape: NetworkShape) -> None:
@@ -395,6 +398,10 @@ class DeepEnvEngine(DeepEngine):
         if self._silent:
             self._silent = False
             warnings.warn(SILENT, stacklevel=2)
+        if self._depths is not None and self.steps >= WATCHED:
+            depths, self._depths = self._depths, None
+            dtype = self.program.record.dtype
+            warn_of_depths(depths, self._own_root, lambda row: shown(np.frombuffer(row, dtype)))
 
     def _take_steps(self, end: int) -> None:
         if self._seen is None:
@@ -470,7 +477,12 @@ class DeepEnvEngine(DeepEngine):
             s.mask[lane] = self._mask(row, moment.info, over=moment.terminated)
             if self._others is not None:
                 self._note_counterfactuals(lane, moment.info.get("counterfactuals", ()))
+            depth = len(self._stacks[lane])
             self._note_move(lane, moment)
+            if self._depths is not None:
+                kind = step_kind(moment.info.get("event"), moment.terminated)
+                place = s.here[lane].tobytes(), int(s.action[lane]) + self._first_number
+                self._depths.note(*place, depth, moment.reward, kind)
             self._gains[lane] += moment.reward
         if moment.terminated or moment.truncated:
             self._close(lane, cut=not moment.terminated)

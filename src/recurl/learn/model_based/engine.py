@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from recurl.env.depths import WATCHED, Depths, step_kind
 from recurl.env.model_env import ModelEnv
 from recurl.env.observation import View, exits_view
 from recurl.env.protocol import (
@@ -25,6 +26,7 @@ from recurl.env.protocol import (
     reset_result,
     root_as_callee,
     step_result,
+    warn_of_depths,
 )
 from recurl.errors import ProtocolError
 from recurl.interrupts import whole
@@ -112,7 +114,9 @@ class ModelBasedEngine:
             raise ProtocolError(f"model-based learning needs Discrete actions, not {found}")
         self.settings, self.evaluation_env = settings, evaluation_env
         self.view: View | None = exits_view(self.env)
-        self._own_root = settings.own_root and not root_as_callee(self.env)
+        as_callee = root_as_callee(self.env)
+        self._own_root = settings.own_root and not as_callee
+        self._depths = None if as_callee else Depths()
         self.counts = OutcomeCounts(self.env.observation_space, self.env.action_space)
         beliefs = self._beliefs(_ACTING, settings.prior, optimistic=True, same=_COARSE)
         self.planner = Planner(beliefs, most=settings.contexts, aside=1)
@@ -170,6 +174,10 @@ class ModelBasedEngine:
         if self._silent and not self.counts.boxes:
             warnings.warn(SILENT, stacklevel=2)
         self._silent = False
+        if self._depths is not None and self.steps >= WATCHED:
+            keys = list(self.counts.states)
+            depths, self._depths = self._depths, None
+            warn_of_depths(depths, self._own_root, lambda state: str(keys[state]))
 
     def _step(self) -> None:
         """Act as it seems best, and learn from what happens."""
@@ -224,11 +232,14 @@ class ModelBasedEngine:
     ) -> None:
         """Count what a step did, and follow it."""
         reward = finite_reward(gain)
-        event = self._read_event(info, terminated)
+        event, depth = self._read_event(info, terminated), len(self._stack)
         if terminated:
             self.counts.add(pair, END if self._stack else LEAVE, 0, -1, reward)
         else:
             self._follow(pair, reward, event, observation, info)
+        if self._depths is not None:
+            place = self.counts.pair_state[pair], self.counts.pair_action[pair]
+            self._depths.note(*place, depth, reward, step_kind(event, terminated))
         self.steps += 1
         self._length += 1
         self._return += reward
