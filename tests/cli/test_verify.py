@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from .conftest import Run, RunJson
 
 MODEL = ("cloud", "exits=1")
@@ -52,3 +54,29 @@ def test_discounted_totals(run: Run, run_json: RunJson) -> None:
     data = run_json("verify", *model, "c.cert", "--discount", "0.9")
     assert (data["lower"], data["theorems"]) == (solved["lower"], ["steps"])
     assert "for another model" in run("verify", *model, "c.cert", code=1).stderr
+
+
+COIN = """mdp
+const int N;
+module coin
+ s : [0..2] init 0;
+ [a] s=0 -> 0.5:(s'=1) + 0.5:(s'=2);
+ [b] s=0 -> 0.25:(s'=1) + 0.75:(s'=2);
+ [] s>0 -> true;
+endmodule
+label "goal" = s=N;
+"""
+
+
+def test_the_property_and_the_constants_of_a_flat_model(
+    run: Run, run_json: RunJson, tmp_path: Path
+) -> None:
+    pytest.importorskip("stormpy")
+    (tmp_path / "coin.prism").write_text(COIN)
+    model, proof = str(tmp_path / "coin.prism"), str(tmp_path / "coin.cert")
+    asked = ["--constants", "N=1", "--property", 'Pmax=? [ F "goal" ]']
+    run("solve", model, *asked, "--certificate", proof)
+    verdict = run_json("verify", model, proof, *asked)
+    assert verdict["claim"] == "greatest probability to leave by goal"
+    assert verdict["lower"] <= 0.5 <= verdict["upper"]
+    run("verify", model, proof, "--constants", "N=2", *asked[2:], code=1)

@@ -229,6 +229,30 @@ def test_the_sentence_says_whether_the_policy_needs_the_stack() -> None:
     assert said.endswith("Attained by a policy that uses the stack.")
 
 
+def test_a_policy_that_does_the_same_in_all_contexts_needs_no_stack() -> None:
+    builder = recurl.Builder("ways").component("A", entries="in", exits=["x", "y"])
+    builder.at("in").action("near", reward=-1).to("x").action("far", reward=-2).to("y")
+    found = recurl.solve(builder.build(), "certified")
+    assert not found.policy.uses_stack
+    assert str(found).endswith("Attained by a stackless policy.")
+    assert recurl.solve(recurl.zoo.cloud()).policy.uses_stack
+
+
+def test_the_first_line_says_that_epsilon_is_missed() -> None:
+    gambler = recurl.zoo.gambler(p=0.4)
+    assert "wider than the 1e-300 asked for. Method" in str(recurl.solve(gambler, epsilon=1e-300))
+    assert "asked for" not in str(recurl.solve(gambler))
+    decided = recurl.solve(recurl.zoo.cloud(), epsilon=1e-12, at_least=-6)
+    assert decided.epsilon is None
+    assert "asked for" not in str(decided)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-11, 1e-13])
+def test_more_precision_keeps_the_words_of_a_policy(epsilon: float) -> None:
+    rule = recurl.solve(recurl.zoo.cloud(), epsilon=epsilon).policy.explain("H.u5")
+    assert rule.text.startswith("no with 0..7 pending calls of H at b6, yes from 8 on")
+
+
 @pytest.mark.parametrize("objective", ["max", "min"])
 def test_probabilities_and_steps_stay_in_their_range(objective: str) -> None:
     builder = recurl.Builder("m").component("C", entries="in", exits=["x", "y"]).box("b", "C")

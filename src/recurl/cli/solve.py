@@ -62,6 +62,12 @@ def solve(
     discount: Annotated[
         float | None, real("Discount of each step; also for `recurl verify`.", above=0, most=1)
     ] = None,
+    seconds: Annotated[
+        float | None, real("Time to stop after, with the best interval by then.", above=0)
+    ] = None,
+    memory: Annotated[
+        float | None, real("Most bytes for the arrays of one step, such as 2e9.", above=0)
+    ] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="File for the evidence that `recurl verify` checks.")
     ] = None,
@@ -122,6 +128,8 @@ def solve(
             endless=None if endless == "none" else endless,
             at_least=at_least,
             gamma=discount,
+            seconds=seconds,
+            memory=memory,
             callback=progress.interval,
         )
     if certificate is not None:
@@ -205,6 +213,7 @@ def _data(solution: Solution, threshold: float | None) -> dict[str, Any]:
         "endless": question.endless,
         "lower": solution.lower,
         "upper": solution.upper,
+        "epsilon": solution.epsilon,
         "method": solution.method,
         "reason": solution.reason,
         "work": dict(solution.work),

@@ -28,6 +28,13 @@ def verify(
     discount: Annotated[
         float | None, real("Discount of each step, as given to solve.", above=0, most=1)
     ] = None,
+    constants: Annotated[
+        str | None,
+        typer.Option(metavar="N=3,...", help="Undefined constants, as given to solve."),
+    ] = None,
+    property: Annotated[
+        str | None, typer.Option(help="The property of a flat model, as given to solve.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Check a certificate, without trusting the solver.
@@ -42,7 +49,9 @@ def verify(
 
     if not certificate.is_file():
         raise UsageError(f"{certificate}: file not found (the certificate comes last)")
-    found = read_model(model, parameters)
+    named = {"constants": constants, "property": property}
+    given = [f"{name}={value}" for name, value in named.items() if value is not None]
+    found = read_model(model, [*(parameters or []), *given])
     if discount not in (None, 1):
         found = discount_steps(found, discount)
     try:

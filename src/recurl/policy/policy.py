@@ -177,6 +177,21 @@ class Policy:
         return Reached(self)
 
     @cached_property
+    def uses_stack(self) -> bool:
+        """Whether runs take different actions at one vertex, by the calls that are pending.
+
+        Where there are too many places to look at: whether there are several contexts.
+        """
+        if self.kind == "stackless":
+            return False
+        try:
+            slots = np.array(self.reached.slots)
+        except LimitError:
+            return True
+        taken = np.unique(np.stack([self.slot_vertex[slots], self.actions[slots]]), axis=1)[0]
+        return len(np.unique(taken)) < len(taken)
+
+    @cached_property
     def context_names(self) -> tuple[str, ...]:
         """A name for each context: the calls around it, as ``H within 3 calls of H``."""
         from recurl.policy.context_names import context_names

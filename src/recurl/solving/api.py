@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.arguments import with_known_names
-from recurl.errors import NotProperError, UnknownNameError
+from recurl.errors import LimitError, NotProperError, UnknownNameError
 from recurl.linear.systems import one_blas_thread
 from recurl.model.numbers import exact
 from recurl.model.rmdp import require_model
 from recurl.progress import Progress
+from recurl.solving.budget import SPENT, TimeUpError, budget
 from recurl.solving.question import Question
-from recurl.solving.solution import History
+from recurl.solving.solution import History, Solution
 
 if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Floats
     from recurl.solving.one_exit_search import Callback
-    from recurl.solving.solution import Solution
 
 ONE_EXIT = ("linear-program", "policy-iteration", "value-iteration")
 """Methods for 1-exit models."""
@@ -45,6 +45,8 @@ def solve(
     at_least: float | None = None,
     gamma: float | str | None = 1,
     near: Sequence[Floats] = (),
+    seconds: float | None = None,
+    memory: float | None = None,
     callback: Callback | None = None,
     progress: bool = False,
 ) -> Solution:
@@ -72,6 +74,9 @@ def solve(
             model given. Discounted totals are always finite.
         near: The ``points`` of the solution of a similar model, to begin with. A search for several
             exits may take less time then; what it proves rests on this model alone.
+        seconds: Time that it may take, about; the best interval that is proved by then is the
+            answer. None for no limit, but 300 seconds for ``"certified"``.
+        memory: Most bytes, about, for the arrays of one step; None for what is free on the machine.
         callback: Called as ``callback(lower, upper, work)`` with every new interval.
         progress: Show a line with the rounds and the interval so far.
 
@@ -80,6 +85,7 @@ def solve(
         UnknownNameError: The method, objective or exit is unknown; the known ones are listed.
         NotProperError: Some policy does not end, none that ends was found, and rewards have both
             signs: nothing is known of the optimum.
+        LimitError: It takes more memory than allowed, and nothing is known of the optimum.
 
     Example:
         >>> import recurl
@@ -94,6 +100,9 @@ def solve(
         raise ValueError(f"epsilon is the width of an interval and must be positive, not {epsilon}")
     if at_least is not None and math.isnan(at_least):
         raise ValueError("at_least must be a number, not nan")
+    for name, limit in (("seconds", seconds), ("memory", memory)):
+        if limit is not None and not limit > 0:
+            raise ValueError(f"{name} is a limit and must be positive, not {limit}")
     undiscounted, rate = model, None if gamma is None or exact(gamma) == 1 else gamma
     if rate is not None and endless is not None:
         raise ValueError("with a discount (gamma) every run ends: leave out endless")
@@ -109,17 +118,25 @@ def solve(
         kernel = partial(solve_endless, kernel)
     elif method in ("auto", *ANY):
         kernel = partial(_stopping, kernel, method)
-    if asked.rewards == "given end":
-        from recurl.solving.structure import solve_given_end
-
-        if (ending := solve_given_end(model, asked)) is not None:
-            return ending
-        question = replace(asked, rewards="model")
     from recurl.solving.scaled import solve_scaled
 
-    with _shown(model, callback) if progress else nullcontext(callback) as told:
+    with (
+        _shown(model, callback) if progress else nullcontext(callback) as told,
+        budget(seconds, memory),
+    ):
         history = History(told)
-        found = solve_scaled(kernel, model, question, epsilon, at_least=at_least, callback=history)
+        try:
+            if asked.rewards == "given end":
+                from recurl.solving.structure import solve_given_end
+
+                if (ending := solve_given_end(model, asked)) is not None:
+                    return ending
+                question = replace(asked, rewards="model")
+            found = solve_scaled(
+                kernel, model, question, epsilon, at_least=at_least, callback=history
+            )
+        except (*SPENT, MemoryError) as error:
+            found = _unfinished(model, question, history, error)
     if rate is not None and found.policy is not None:
         found = replace(found, policy=undiscounted_policy(found.policy, undiscounted))
     if at_least is None and not found.gap <= epsilon and "narrow" not in found.reason:
@@ -127,7 +144,35 @@ def solve(
         found = replace(found, reason=reason)
     seconds = history.seconds
     intervals = (*history.intervals, (seconds, found.lower, found.upper))
-    return replace(found, question=asked, seconds=seconds, history=intervals)
+    return replace(
+        found,
+        question=asked,
+        epsilon=epsilon if at_least is None else None,
+        seconds=seconds,
+        history=intervals,
+    )
+
+
+def _unfinished(model: RMDP, question: Question, history: History, error: Exception) -> Solution:
+    """The best interval that is known when time or memory ends.
+
+    Raises:
+        LimitError: Memory ended, and nothing is known.
+    """
+    least, most = -math.inf, math.inf
+    if question.rewards != "given end":
+        least, most = question.clear_bounds(model)
+    low = max([least, *(low for _, low, _ in history.intervals)])
+    high = min([most, *(high for _, _, high in history.intervals)])
+    reason = str(error)
+    if isinstance(error, MemoryError):
+        reason = (
+            f"there is not enough memory ({error or 'none is left'}): "
+            "a model with fewer exits or vertices takes less"
+        )
+    if not isinstance(error, TimeUpError) and math.isinf(low) and math.isinf(high):
+        raise LimitError(f"{model.name}: {reason}") from error
+    return Solution(model, question, low, high, "stopped early", reason)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from recurl.linear.systems import (
     unsigned,
 )
 from recurl.model.tables import runs
+from recurl.solving.budget import check_time, seconds_left
 from recurl.solving.equations import UNIT, Equations
 
 if TYPE_CHECKING:
@@ -283,6 +284,7 @@ def _first_failure(it: Iterate, start: Ints, tolerance: float) -> tuple[int, int
 def _small_blocks(it: Iterate, first: int, last: int, start: Ints | None = None) -> bool:
     """Policy iteration with elimination."""
     for _ in range(100 + 10 * (last - first)):
+        check_time()
         x = it.solved(first, last, start)
         if x is None or not _plausible(it, x):
             return False
@@ -309,6 +311,7 @@ def _large_block(it: Iterate, first: int, last: int, tolerance: float) -> bool:
     falls: Floats | None = None
     corrector = Corrector()
     for round_ in range(_ROUNDS):
+        check_time()
         change, switched = it.improve(first, last)
         if slow and switched:  # a sweep costs little beside the evaluation that it may save
             change, again = it.improve(first, last)
@@ -365,6 +368,7 @@ def value_iteration(it: Iterate, tolerance: float) -> tuple[int, int] | None:
         rows = int(start[first]), int(start[last])
         best, since = math.inf, 0
         while since < 2000:
+            check_time()
             change, _ = it.improve(*rows)
             it.count("sweeps", 1)
             if not change < HUGE:
@@ -395,8 +399,13 @@ def linear_program(it: Iterate, tolerance: float) -> None:
         b_ub=-it.gain,
         bounds=(None, None),
         method="highs",
-        options={"primal_feasibility_tolerance": accuracy, "dual_feasibility_tolerance": accuracy},
+        options={
+            "primal_feasibility_tolerance": accuracy,
+            "dual_feasibility_tolerance": accuracy,
+            "time_limit": seconds_left(),
+        },
     )
+    check_time()
     if found.x is None:
         raise NotProperError(f"the linear program has no solution: {found.message}")
     it.x[:] = found.x

@@ -24,15 +24,12 @@ from recurl.errors import LimitError, NotProperError
 from recurl.model.tables import CALL, NODE, RETURN, runs
 from recurl.solving.blocks import Iterate, policy_iteration
 from recurl.solving.digraphs import Blocks
-from recurl.solving.equations import UNIT, Equations
+from recurl.solving.equations import BYTES, UNIT, Equations
 from recurl.solving.one_exit_bounds import enclose, enclose_tightly, step_bounds
 
 if TYPE_CHECKING:
     from recurl.model.tables import Floats, Ints, Tables
     from recurl.solving.one_exit_system import System
-
-BYTES = 160
-"""Memory that a transition of a part takes while it is solved, measured; vertices included."""
 
 DEFAULT_MEMORY = 2 * 10**9
 

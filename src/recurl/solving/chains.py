@@ -27,6 +27,7 @@ import numpy as np
 
 from recurl.linear.systems import DENSE, closed_rows, solve_entries
 from recurl.model.tables import Floats, Ints, Mask
+from recurl.solving.budget import check_time
 from recurl.solving.chain_equations import (
     Polynomials,
     Totals,
@@ -165,6 +166,7 @@ def newton(f: Polynomials, settled: Mask) -> tuple[Floats, int]:
     for _ in range(_FIRST_SWEEPS):
         x = np.where(active, np.minimum(f.value(x), 1.0), x)
     while since < NEWTON_LIMIT:
+        check_time()
         gap = f.value(x) - x
         if not (active & (np.abs(gap) > (f.terms + 4) * 2.3e-16 * x)).any():
             break

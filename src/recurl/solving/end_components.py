@@ -19,6 +19,7 @@ import numpy as np
 
 from recurl.linear.systems import solve_entries
 from recurl.model.tables import EXITS, Floats, Ints, Mask, runs
+from recurl.solving.budget import check_time
 from recurl.solving.digraphs import Blocks, can_reach
 from recurl.solving.equations import UNIT, Equations, by_actions, closed_probabilities
 from recurl.solving.one_exit_bounds import step_bounds
@@ -196,6 +197,7 @@ def staying_actions(process: Process, live: Mask, allowed: Mask | None = None) -
     kept = live[owner] & process.every(inside | ~possible)
     kept = kept if allowed is None else kept & allowed
     while True:
+        check_time()
         stays = incoming.lasting(process, kept)
         label = connected_components(process.edges(stays), connection="strong")[1]
         same = label[owner[process.action]] == label[target]
@@ -483,6 +485,7 @@ def _approach(process: Process, inner: Mask, known: Mask, actions: Ints) -> None
     used = np.flatnonzero(inner[process.action] & (process.target >= 0))
     action, target = process.action[used], process.target[used]
     while True:
+        check_time()
         near = known[target] & ~known[process.owner[action]]
         if not near.any():
             return

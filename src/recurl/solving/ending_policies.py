@@ -11,6 +11,7 @@ import numpy as np
 from recurl.model.tables import CALL, EXITS, Floats, Ints
 from recurl.model.transforms.discounting import discount_steps
 from recurl.policy import Policy
+from recurl.solving.budget import check_time
 from recurl.solving.discounted import undiscounted_policy
 from recurl.solving.evaluate import evaluate
 from recurl.solving.expectations import expectations
@@ -75,6 +76,7 @@ def _shortest(model: RMDP, extreme: np.ufunc) -> Ints:
     count, entry = t.n_exits[t.box_component[box]], t.entry_of_call(calls)
     d = np.zeros(t.n_vertices)
     for _ in range(_SWEEPS):
+        check_time()
         before = d.copy()
         back = d[t.box_return[box]]
         for k in range(1, t.max_exits):
@@ -133,6 +135,7 @@ def _improved(model: RMDP) -> Iterator[Policy]:
     """The uniform policy, and policies improved for the steps until a component is left."""
     policy, rows = Policy.uniform(model), rows_of_model(model.tables)
     for _ in range(_ROUNDS):
+        check_time()
         yield policy
         better = Policy.stackless(model, _longest(rows, policy))
         if (better.actions == policy.actions).all():

@@ -19,6 +19,7 @@ import numpy as np
 from recurl.errors import NotProperError
 from recurl.model.tables import CALL
 from recurl.policy import Policy
+from recurl.solving.budget import check_time
 from recurl.solving.evaluate import evaluate
 from recurl.solving.outward import float_above
 from recurl.solving.solution import Solution
@@ -81,6 +82,7 @@ def _search(model: RMDP, sign: int) -> tuple[float, Ints]:
     places = np.flatnonzero((count > 1) & model.reach.reachable).tolist()
     best, better = _attained(model, actions, sign), True
     while better and left > 0:
+        check_time()
         better = False
         for v in places:
             for action in range(int(count[v])):
@@ -118,6 +120,7 @@ def best_run(model: RMDP, sign: int) -> Fraction | float:
         first = int(t.component_start[c] + t.n_entries[c])
         best.update({(first + k, k): Fraction(0) for k in range(int(t.n_exits[c]))})
     for round_ in range(2 * size + 2):
+        check_time()
         found = dict(best)
         for v, (reward, inside, port, after) in ways:
             entered = Fraction(0) if inside < 0 else best.get((inside, port))

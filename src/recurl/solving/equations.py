@@ -17,11 +17,14 @@ import numpy.typing as npt
 from recurl.linear.systems import LARGE
 from recurl.model.graphs import vertex_graph
 from recurl.model.tables import CALL, CALLS, EXITS, Floats, Ints, Mask, Tables, runs
+from recurl.solving.budget import require_memory
 from recurl.solving.digraphs import Blocks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+BYTES = 160
+"""Memory that a transition takes while its equations are solved, measured; vertices included."""
 UNIT = 2.0**-53
 """Relative error of one rounded operation."""
 _SOON = 0.04
@@ -58,6 +61,7 @@ class Equations(NamedTuple):
             prob: Probability of each transition.
             within: Vertices to leave out are False; the others must not lead there.
         """
+        require_memory(BYTES * t.n_transitions, f"{t.n_transitions:,} transitions as equations")
         states, exits = t.states, _exits_called(t)
         blocks = _one_block(t, prob) or Blocks.of(*_vertex_graph(t, exits))
         count = np.where(states, np.diff(t.action_start), exits)

@@ -20,6 +20,7 @@ import numpy as np
 from recurl.model.tables import EXITS
 from recurl.policy import RANDOM
 from recurl.policy.outcomes import outcomes_of_policy
+from recurl.solving.budget import check_time
 
 if TYPE_CHECKING:
     from recurl.model.tables import Ints, Mask
@@ -139,6 +140,7 @@ def _last_pivot(part: list[list[Fraction]]) -> int:
     """1, 0 or -1 if the radius of an irreducible part of A is below, at or above 1."""
     rows = [[int(a == b) - x for b, x in enumerate(row)] for a, row in enumerate(part)]
     for n in range(len(rows)):
+        check_time()
         pivot = rows[n][n]
         if pivot <= 0:
             return 0 if pivot == 0 and n == len(rows) - 1 else -1
@@ -155,5 +157,6 @@ def _eliminate(rows: list[list[Fraction]], n: int, others: Sequence[int]) -> Non
 def _solve(rows: list[list[Fraction]]) -> list[list[Fraction]]:
     """Solutions of equations whose last two columns are right-hand sides."""
     for n in range(len(rows)):
+        check_time()
         _eliminate(rows, n, [k for k in range(len(rows)) if k != n])
     return [[x / row[n] for x in row[-2:]] for n, row in enumerate(rows)]

@@ -15,6 +15,7 @@ import numpy as np
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import CALL, Layout, runs
 from recurl.policy import Policy
+from recurl.solving.budget import check_time
 from recurl.solving.leaving_search import LeavingSearch
 from recurl.solving.relaxed import relaxed_equations
 from recurl.solving.rows import greatest_last
@@ -156,6 +157,7 @@ class _Goals:
         """A local optimum: what it attains, goals of callees by goal and box, and actions."""
         t, best = self.tables, (-np.inf, called, actions)
         for _ in range(_ROUNDS):
+            check_time()
             copied = self._copies(called).model(t, self.start)
             search = LeavingSearch.of(copied, self.worth, self.gain(copied), everywhere=True)
             plain = relaxed_equations(search.rows, search.columns, search.gain, 0)

@@ -18,6 +18,7 @@ import numpy as np
 from recurl.model.certificate import Certificate, Piece
 from recurl.model.tables import CALL, EXIT, Floats, Ints, Mask, Tables, runs
 from recurl.policy import RANDOM
+from recurl.solving.budget import seconds_left
 from recurl.solving.offsets import LARGEST_PROGRAM
 from recurl.solving.outward import Indices
 from recurl.solving.potential import falling, potential
@@ -261,6 +262,7 @@ class _Program:
             b_ub=np.zeros(len(wide)),
             bounds=[*zip(least, most, strict=True), (0.0, 1.0)],
             method="highs",
+            options={"time_limit": seconds_left()},
         )
         if found.x is None or not found.x[t.starts].max() > _CLOSE:
             return None

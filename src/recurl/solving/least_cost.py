@@ -22,6 +22,7 @@ import numpy as np
 
 from recurl.model.tables import CALL, EXITS, Floats, Ints, Tables, runs
 from recurl.policy import Policy
+from recurl.solving.budget import check_time
 from recurl.solving.expectations import Expectations, expectations
 from recurl.solving.one_exit_bounds import one_exit_certificate
 from recurl.solving.one_exit_system import sum_towards
@@ -138,6 +139,7 @@ def _lowered(rows: Rows, cost: Floats, seen: Mask) -> Floats:
     first, least = rows.action_start[acting], cost
     count = rows.action_start[acting + 1] - first
     for _ in range(min(_SWEEPS, 1 + _EFFORT // len(rows.prob))):
+        check_time()
         value, cost = _values(rows, least)[runs(first, count)], least
         least = cost.copy()
         after = np.minimum.reduceat(value, np.cumsum(count) - count)
@@ -181,6 +183,7 @@ def _best(
     policy = termination(model).policy
     assert policy is not None
     for _ in range(_ROUNDS):
+        check_time()
         work["policies"] += 1
         found = expectations(_own_rows(policy, question), everywhere=True)
         best, value = _cheapest(rows, found.reward)

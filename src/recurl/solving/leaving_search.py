@@ -15,6 +15,7 @@ import numpy as np
 
 from recurl.linear.systems import solve_entries
 from recurl.model.tables import Floats, Ints, Mask
+from recurl.solving.budget import check_time
 from recurl.solving.chains import NEWTON_LIMIT, positive_part, scaled_solution
 from recurl.solving.leaving_certificate import LeavingProof
 from recurl.solving.outward import Indices
@@ -100,6 +101,7 @@ class LeavingSearch(NamedTuple):
         """The best sum for every unknown by itself, and the numbers that follow."""
         chosen, x = self._swept(f, np.zeros(f.size), greatest=greatest)
         for _ in range(_LIMIT):
+            check_time()
             solved = self.solved(f.of(chosen), x if greatest else 0.0 * x)
             found, value = self._best(f, solved, greatest=greatest)
             value = np.minimum(value, self.most)
@@ -115,6 +117,7 @@ class LeavingSearch(NamedTuple):
         """The best sums after many sweeps; those of before where others are not better."""
         chosen, x = self._best(f, x, greatest=greatest)
         for _ in range(_SWEEPS):
+            check_time()
             found, value = self._best(f, x, greatest=greatest)
             value = np.minimum(value, self.most)
             chosen = np.where(value > x if greatest else True, found, chosen)
@@ -128,6 +131,7 @@ class LeavingSearch(NamedTuple):
         for _ in range(24):
             x = np.minimum(f.value(x), self.most)
         for _ in range(NEWTON_LIMIT):
+            check_time()
             gap = np.minimum(f.value(x), self.most) - x
             if not (np.abs(gap) > (f.terms + 4) * 2.3e-16 * x).any():
                 break
@@ -158,6 +162,7 @@ class LeavingSearch(NamedTuple):
         """A policy that is improved by what its numbers count for at the start, and its worth."""
         x = self.solved(f.of(self.sums_of(actions)), np.zeros(f.size))
         for _ in range(_LIMIT):
+            check_time()
             other = self._improved(f, actions, self.sums_of(actions), x, side)
             better = self.solved(f.of(self.sums_of(other)), np.zeros(f.size))
             if not float(self.start @ (better - x)) * side > 1e-13:
@@ -208,6 +213,7 @@ class LeavingSearch(NamedTuple):
         """A direction along which errors contract by all sums."""
         w = x
         for _ in range(_LIMIT):
+            check_time()
             w = _direction(f.of(chosen) if len(f.terms) > f.size else f, x, x > 0, w)
             if not (w[x > 0] > 0).all():
                 return None

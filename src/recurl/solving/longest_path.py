@@ -19,6 +19,7 @@ import numpy as np
 
 from recurl.model.tables import CALL, EXIT, Floats, Ints
 from recurl.policy import Policy
+from recurl.solving.budget import check_time
 from recurl.solving.hierarchical import general_certificate
 from recurl.solving.outward import float_above, float_below
 from recurl.solving.path_certificate import path_certificate
@@ -129,6 +130,7 @@ class _Graph:
         lost[root] = False
         under_way.add(root)
         while stack:
+            check_time()
             v, others = stack[-1]
             following = next(others, None)
             if following is None:
@@ -167,6 +169,7 @@ class _Graph:
         """Best ways, each from those that follow."""
         best: Best = {}
         for v in order:
+            check_time()
             for k, value, first in self._ways(best, v):
                 if (v, k) not in best or value > best[v, k]:
                     best[v, k], choice[v, k] = value, first
@@ -203,6 +206,7 @@ class _Graph:
             for v in np.flatnonzero(self.tables.vertex_kind == EXIT)
         ]
         while queue:
+            check_time()
             cost, v, k, first = heapq.heappop(queue)
             if (v, k) in best:
                 continue

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from recurl.model.tables import CALL, EXIT, RETURN, Floats, Mask, Tables, runs
+from recurl.solving.budget import seconds_left
 from recurl.solving.offsets import LARGEST_PROGRAM
 
 _ROOM = 1e-12
@@ -78,5 +79,6 @@ def _program(t: Tables, gain: Floats, taken: Mask, leave: Floats) -> Floats | No
         b_ub=np.append(gain[actions], np.zeros(len(calls))),
         bounds=[*zip(least, most, strict=True), (0.0, 1.0)],
         method="highs",
+        options={"time_limit": seconds_left()},
     )
     return None if found.x is None else np.clip(found.x[:n], least, most)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recurl.model.tables import CALL, EXIT, Floats, Ints, Tables
+from recurl.solving.budget import seconds_left
 from recurl.solving.reach import call_worth
 from recurl.solving.rows import Rows
 from recurl.solving.steps import inductive, no_reach, smallest_slack
@@ -92,6 +93,7 @@ def by_program(t: Tables, zero: Ints, certain: Floats | None = None) -> Floats |
         b_ub=np.where(np.arange(m) < n, -1.0, 0.0),
         bounds=np.stack([np.zeros(t.n_vertices), upper], axis=1),
         method="highs",
+        options={"time_limit": seconds_left()},
     )
     return None if result.x is None else np.maximum(result.x, 0.0)
 

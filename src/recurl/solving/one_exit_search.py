@@ -11,6 +11,7 @@ import numpy as np
 
 from recurl.policy import Policy
 from recurl.solving.blocks import Iterate, linear_program, policy_iteration, value_iteration
+from recurl.solving.budget import TimeUpError
 from recurl.solving.one_exit_bounds import Bounds, enclose, enclose_tightly, one_exit_certificate
 from recurl.solving.solution import Solution, is_watched
 
@@ -45,6 +46,7 @@ class OneExitSearch:
         self.system, self.steps, self.method = system, steps, method
         self.iterate = Iterate.first(system.equations, system.gain, steps)
         self.bounds: Bounds | None = None
+        self.ended = False
 
     def run(self, epsilon: float, at_least: float, callback: Callback | None) -> str:
         """Refine until done; returns what is to be added to the reason.
@@ -65,6 +67,8 @@ class OneExitSearch:
                 return ""
             if low >= at_least or high < at_least:
                 return "; stopped where the threshold is decided"
+            if self.ended:
+                return "; the time is up"
             failures += aim <= epsilon
             if failures > _FAILURES:
                 return "; floats allow no narrower interval"
@@ -74,7 +78,10 @@ class OneExitSearch:
         """Iterate as far as bounds of a given width need; keep the better of old and new ones."""
         # Bounds are about one change of the last sweep, times the steps, away on either side.
         tolerance = width / (3 * max(1.0, self.system.at_start(self.steps, math.inf)))
-        ITERATIONS[self.method](self.iterate, tolerance)
+        try:
+            ITERATIONS[self.method](self.iterate, tolerance)
+        except TimeUpError:  # any values have bounds
+            self.ended = True
         new = bounds(self.system, self.iterate, self.steps)
         if self.bounds is None or self._width(new) < self._width(self.bounds):
             self.bounds = new

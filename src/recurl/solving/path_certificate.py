@@ -15,6 +15,7 @@ import numpy as np
 
 from recurl.model.certificate import Certificate, Piece, Point
 from recurl.model.tables import CALL, EXIT
+from recurl.solving.budget import check_time
 from recurl.solving.outward import float_above, float_below
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ class _Paths:
         w: dict[int, float] = {}
         called: dict[int, int] = {}
         for v in self.own[c]:
+            check_time()
             if t.vertex_kind[v] == EXIT:
                 w[v] = worth[t.vertex_port[v]]
             elif t.vertex_kind[v] == CALL:

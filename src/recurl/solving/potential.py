@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recurl.model.tables import CALL, EXIT, Floats, Ints, Tables, runs
+from recurl.solving.budget import seconds_left
 from recurl.solving.offsets import LARGEST_PROGRAM, Part
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def _program(t: Tables, gain: Floats, taken: Mask, *, level: bool) -> Floats | N
         b_ub=np.append(-gain[actions], np.zeros(len(ties))),
         bounds=[*free, (0.0, 1.0), *[(0.0, None)] * t.n_boxes],
         method="highs",
+        options={"time_limit": seconds_left()},
     )
     if found.x is None or not found.x[t.n_vertices] > 0:
         return None

@@ -19,6 +19,7 @@ import numpy as np
 
 from recurl.linear.systems import chosen_lines, solve
 from recurl.solving.blocks import fills_little
+from recurl.solving.budget import check_time
 from recurl.solving.digraphs import blocks_of_reversed, grouped, led_by, transposed
 from recurl.solving.equations import UNIT, Equations, lines_of
 
@@ -113,6 +114,7 @@ def _surely_paying(process: Process) -> tuple[Mask, Indices]:
     found[n:] = gains
     new = acting[np.logical_and.reduceat(gains, begins)]
     for _ in range(_SEARCHES):
+        check_time()
         if len(new) == 0:
             break
         found[led_by(start, node, new)[0]] = True
@@ -200,6 +202,7 @@ class _Search:
         """Switch to better actions until there are none; whether that was achieved."""
         begins = self.equations.action_start[:-1]
         for _ in range(_ROUNDS):
+            check_time()
             if not self.evaluate(self.choice):
                 return False
             if len(self.row) == len(self.count):

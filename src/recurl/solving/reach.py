@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from recurl.model.tables import CALL, EXIT, Floats, Tables
+from recurl.solving.budget import check_time
 from recurl.solving.chains import leave_probabilities
 from recurl.solving.rows import Rows, rows_of_model
 
@@ -91,6 +92,7 @@ def _by_sweeps(t: Tables) -> Floats:
     p = np.zeros((t.n_vertices, t.max_exits))
     sweeps = min(_SWEEPS, _WORK // (t.n_transitions * t.max_exits + 1) + 1)
     for _ in range(sweeps):
+        check_time()
         before = p[acting]
         _with_ports(t, p)
         least = np.minimum.reduceat(matrix @ p, begin, axis=0) - _SLACK

@@ -17,6 +17,7 @@ import msgspec
 from recurl.compilation import Stopwatch
 from recurl.errors import CertificateError, RecurlError
 from recurl.model import html
+from recurl.solving.budget import seconds_left, without_limit_of_time
 from recurl.solving.question import Question
 from recurl.verification import verify
 
@@ -57,6 +58,7 @@ class Solution:
         points: Values of all vertices at the points that the upper bound rests on, by component, to
             begin with in a search on a similar model. ``[vertices, n]`` each; empty where the
             method has none.
+        epsilon: Width that was asked for; None if a threshold was.
         work: What it took: iterations, points, pieces, ...
         seconds: Time it took, without compiling and without the certificate.
         history: Intervals on the way, the last one this one: seconds, lower end, upper end. Methods
@@ -73,6 +75,7 @@ class Solution:
     values_lower: Floats | None = None
     values_upper: Floats | None = None
     points: tuple[Floats, ...] = ()
+    epsilon: float | None = None
     work: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     history: tuple[tuple[float, float, float], ...] = ()
@@ -114,7 +117,8 @@ class Solution:
         """
         if self._certify is None:
             raise CertificateError(f"this answer has no certificate: {self.reason}")
-        proved = self._certify()
+        with without_limit_of_time():
+            proved = self._certify()
         # What is clear depends on all of the model; the evidence may leave out parts of it.
         least, most = self.question.clear_bounds(self.model)
         lower = None if proved.lower is None else max(proved.lower, least)
@@ -193,6 +197,8 @@ class Solution:
         said = f"the {_asked(self.model, self.question)} is {self._interval()}"
         if self.is_open:
             said = f"open end: {said}; {self.reason}"
+        elif self.epsilon is not None and self.gap > self.epsilon:
+            said += f", wider than the {self.epsilon:g} asked for"
         known = f" ({self.reason})" if self.reason and not self.is_open else ""
         parts = [
             f"{self.model.name}: {said}",
@@ -200,8 +206,8 @@ class Solution:
             f"{work} in {self.seconds:.3g} s" if work else f"{self.seconds:.3g} s",
         ]
         if self.policy is not None:
-            stackless = self.policy.kind == "stackless"
-            kind = "a stackless policy" if stackless else "a policy that uses the stack"
+            uses = self.policy.uses_stack
+            kind = "a policy that uses the stack" if uses else "a stackless policy"
             parts.append(f"Attained by {kind}")
         return ". ".join(parts) + "."
 
@@ -287,8 +293,8 @@ class History:
             self._callback(lower, upper, work)
 
     def is_heard(self) -> bool:
-        """Whether there is another callback, for which a method may give more intervals."""
-        return self._callback is not None
+        """Whether more intervals are of use: to another callback, or because time is limited."""
+        return self._callback is not None or math.isfinite(seconds_left())
 
 
 def is_watched(callback: Callback | None) -> bool:

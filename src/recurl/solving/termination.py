@@ -35,6 +35,7 @@ from recurl.linear.systems import solve_entries
 from recurl.model.rmdp import require_model
 from recurl.model.tables import Floats, Ints, Mask
 from recurl.policy import Policy
+from recurl.solving.budget import check_time
 from recurl.solving.chain_equations import Polynomials, action_polynomials
 from recurl.solving.chains import leave_probabilities
 from recurl.solving.evaluate import evaluate, mean_at_start
@@ -248,6 +249,7 @@ class _Control(NamedTuple):
     def direction(self, x: Floats, own: Mask, chosen: Indices, relevant: Mask) -> Floats:
         """A vector w = x + f'(x) w for the worst of the relevant actions; 0 where there is none."""
         for _ in range(_LIMIT):
+            check_time()
             w = self.linear(x, own, chosen, x)
             w = np.where(np.isfinite(w) & (w > 0), w, 0.0)
             best, most = self.best(np.where(relevant, self.slope(x, w), -np.inf))
@@ -265,6 +267,7 @@ def _greatest(model: RMDP, control: _Control) -> _Found:
     choice = rows.action_start[:-1].astype(np.int64)
     x, tried = np.zeros(rows.size), 0
     for _ in range(_LIMIT):
+        check_time()
         tried += 1
         found = leave_probabilities(
             rows_of_policy(_policy(model, control, choice)), everywhere=True
@@ -321,6 +324,7 @@ def _least(model: RMDP, control: _Control) -> _Found:
     own = (np.diff(control.rows.action_start) > 0) & ~stays
     x, steps = np.zeros(control.rows.size), 0
     for _ in range(_LIMIT):
+        check_time()
         steps += 1
         for _ in range(_SWEEPS):
             x = np.where(own, np.maximum(x, np.minimum(control.least(control.f.value(x)), 1.0)), x)
@@ -344,6 +348,7 @@ def _newton_step(control: _Control, x: Floats, own: Mask) -> tuple[Indices, Floa
     chosen, _ = control.best(-value)
     delta = np.zeros(len(x))
     for _ in range(_LIMIT):
+        check_time()
         right = np.where(own, np.maximum(value[chosen] - x, 0.0), 0.0)
         if right.max(initial=0.0) <= 1e-15:  # rounding errors only
             return chosen, right
@@ -390,6 +395,7 @@ def _lower_end(control: _Control, x: Floats, own: Mask, chosen: Indices, high: F
     """A lower bound near x that is inductive for all actions, or what comes from 0 by sweeps."""
     plain = np.zeros(len(x))
     for _ in range(_FROM_ZERO):
+        check_time()
         plain = np.where(own, np.maximum(plain, control.least(control.f.below(plain))), 0.0)
     # Only these actions may be best at the least solution.
     relevant = own[control.owner] & (control.f.below(plain) <= high[control.owner])

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from recurl.model.tables import Floats, Ints
+from recurl.solving.budget import require_memory
 
 if TYPE_CHECKING:
     from recurl.solving.certified.points import Cloud
     from recurl.solving.certified.problem import Component, SearchProblem
 
 Index = np.ndarray
+_VECTORS = 6
+"""Arrays of probabilities by exit that are held at the same time."""
 _QUICK = 1_000_000
 """Multiplications that take about as long as calling the functions of a step of Newton's method."""
 
@@ -54,6 +57,11 @@ class Contexts:
         self.base = _starts(self.count * [c.size for c in parts])
         self.entry_base = _starts(self.count * [c.entries for c in parts])
         self.call_base = _starts(self.count * [len(c.calls) for c in parts])
+        slots, calls, exits = int(self.base[-1]), int(self.call_base[-1]), problem.tables.max_exits
+        require_memory(
+            8.0 * exits * (_VECTORS * slots + (exits + _VECTORS) * calls),
+            f"{slots:,} vertices at {self.count.sum():,} vectors of values of {exits} exits",
+        )
 
     @property
     def parts(self) -> list[Component]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from recurl.linear.systems import chosen_lines, factors, solve_dense
 from recurl.model.tables import Floats
+from recurl.solving.budget import check_time
 
 if TYPE_CHECKING:
     from recurl.solving.certified.contexts import Contexts
@@ -112,6 +113,7 @@ def fixed_point(
     least, before, alone, strikes = np.inf, 10.0 * trusted, 0, 0
     history = [np.inf] * _STALLED
     for _ in range(_LIMIT):
+        check_time()
         if not np.isfinite(values).all():
             break
         step = apply(values)

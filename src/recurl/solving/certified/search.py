@@ -26,6 +26,8 @@ from recurl.solving.certified.upper import Upper, residual_for, upper_bound
 if TYPE_CHECKING:
     from recurl.solving.certified.problem import SearchProblem
 
+_NOTHING = 1e-12
+"""Share of a lower bound by which rounding alone may raise it."""
 _SLOW = 0.85
 """Share of the gap that a round leaves if it is a slow one."""
 _FAR = 100
@@ -60,12 +62,13 @@ class BestBounds:
             self.high, self.upper = high, upper
 
     def keep_lower(self, lower: Lower) -> None:
-        """Take a lower bound if it is sound and better than before.
+        """Take a lower bound if it is sound and better than before, by more than rounding.
 
+        A policy with more contexts that is better by less is only harder to read.
         Where some policy does not end, its own has to be known to end.
         """
         low = lower.start()
-        if lower.sound and low > self.low and lower.ends:
+        if lower.sound and low > self.low + _NOTHING * abs(low) and lower.ends:
             self.low, self.lower = low, lower
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recurl.solving.budget import SPENT, seconds_left
 from recurl.solving.certified.evidence import (
     certificate_of,
     interval_of,
@@ -68,7 +69,9 @@ def solve_certified(
     callback: Callback | None = None,
     time_limit: float = 300.0,
 ) -> Solution:
-    """Bounds for a proper model with any exits, as close as ``epsilon`` or the time allows.
+    """Bounds for a proper model with any exits, as close as ``epsilon``, time and memory allow.
+
+    Without a limit of time (`budget`) it stops after ``time_limit`` seconds.
 
     Models with two exits per component have sets of points solved together, connected by
     interpolation, with more points wherever that errs; trials only help where it stalls. Others
@@ -79,14 +82,23 @@ def solve_certified(
 
     Raises:
         NotProperError: Some policy does not end, or none of the tests shows that all do.
+        LimitError: Time or memory ended before there were bounds on both sides.
     """
     began, run = time.monotonic(), None
+    own, spent = seconds_left(), ""
+    deadline = began + (own if math.isfinite(own) else time_limit)
     for price in PRICES:
-        problem = SearchProblem.of(model, question, price)
-        new = _Run(problem, epsilon, began + time_limit, question.sign, at_least, near, callback)
-        new.search()
-        run = new if run is None or new.found.gap < run.found.gap else run
-        if run.done or problem.lost is None:
+        try:
+            problem = SearchProblem.of(model, question, price)
+            new = _Run(problem, epsilon, deadline, question.sign, at_least, near, callback)
+            spent = new.search()
+        except SPENT as error:
+            if run is None:
+                raise
+            spent = str(error)
+        else:
+            run = new if run is None or new.found.gap < run.found.gap else run
+        if run.done or spent or problem.lost is None:
             break
     assert run is not None
     found = run.found
@@ -100,7 +112,7 @@ def solve_certified(
         ends[0],
         ends[1],
         method="certified",
-        reason=run.reason(),
+        reason=spent or run.reason(),
         policy=policy_of(model, found.lower),
         values_lower=np.minimum(*values),
         values_upper=np.maximum(*values),
@@ -126,8 +138,22 @@ class _Run:
     told: tuple[float, float] = (-np.inf, np.inf)
     work: dict[str, float] = field(default_factory=lambda: {"trials": 0, "rounds": 0, "points": 0})
 
-    def search(self) -> None:
-        """Search until done."""
+    def search(self) -> str:
+        """Search until done; why it stopped early, if time or memory ended.
+
+        Raises:
+            TimeUpError: That is over before there are bounds on both sides.
+            MemoryLimitError: That is not enough for them.
+        """
+        try:
+            self._search()
+        except SPENT as error:
+            if self.found.lower is None or self.found.upper is None:
+                raise
+            return str(error)
+        return ""
+
+    def _search(self) -> None:
         upper, lower = self._begin()
         if self.done:
             return

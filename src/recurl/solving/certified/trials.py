@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recurl.model.tables import Floats
+from recurl.solving.budget import check_time
 from recurl.solving.certified.batch import Batch
 from recurl.solving.certified.contexts import Contexts
 from recurl.solving.certified.lower import Lower
@@ -96,6 +97,7 @@ class Trials:
         while len(levels) < self.depth and (level := self._next(level)):
             levels.append({c: own for c, (own, _) in level.items()})
         for own in reversed(levels):
+            check_time()
             self._back_up_above(own)
             self._back_up_below(own)
         self._prune()
