@@ -11,13 +11,14 @@ policy ends, unless staying costs.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from recurl.linear.systems import solve_entries
+from recurl.model.rmdp import RMDP
 from recurl.model.tables import EXITS, Floats, Ints, Mask, runs
 from recurl.solving.budget import check_time
 from recurl.solving.digraphs import Blocks, can_reach
@@ -26,14 +27,20 @@ from recurl.solving.one_exit_bounds import step_bounds
 from recurl.solving.one_exit_search import Callback, OneExitSearch
 from recurl.solving.one_exit_system import System
 from recurl.solving.outward import Indices, float_above, float_below
+from recurl.solving.question import Question
 from recurl.solving.quick_process import MOST, QuickBounds, solve_quickly
+from recurl.solving.rows import greatest_last
 from recurl.solving.solution import is_watched
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from recurl.model.rmdp import RMDP
-    from recurl.solving.question import Question
+    from recurl.model.tables import Tables
+
+
+_AMOUNTS = (2.0**10, 2.0**20, 2.0**30)
+"""Multiples of the greatest cost for which hopeless states may stop."""
+_SWEEPS, _DISCOUNT = 300, 0.99
 
 
 class Process(NamedTuple):
@@ -204,6 +211,22 @@ def staying_actions(process: Process, live: Mask, allowed: Mask | None = None) -
         kept = stays & process.every((inside & same) | ~possible)
         if np.array_equal(kept, stays):
             return stays, label.astype(np.int32)
+
+
+def surely_ending(process: Process, rest: Mask | None = None) -> tuple[Mask, Mask]:
+    """States from which some policy surely ends or comes to rest, and actions that keep it so."""
+    incoming, allowed = Incoming.of(process), np.ones(len(process.owner), np.bool_)
+    leaves = (process.flat.tables.move == EXITS) & (process.prob > 0.0)
+    while True:
+        allowed = incoming.lasting(process, allowed)
+        live = np.zeros(process.flat.tables.n_vertices, np.bool_)
+        live[process.owner[allowed]] = True
+        last = np.zeros_like(live) if rest is None else rest & live
+        last[process.owner[process.action[leaves & allowed[process.action]]]] = True
+        found = can_reach(process.edges(allowed), last)
+        if np.array_equal(found, live):
+            return live, allowed
+        allowed &= found[process.owner]
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,6 +404,9 @@ def solve_process(
             return _by_vertex(process, question, found)
     if quickly:
         return None
+    hopeless = _hopeless(process)
+    if hopeless.any():
+        return _beside(process, question, epsilon, hopeless)
     classes = _greatest_classes(process) if process.greatest else _least_classes(process)
     if classes is None:
         return None
@@ -419,6 +445,67 @@ def _by_vertex(process: Process, question: Question, found: QuickBounds) -> Proc
     inner = np.zeros(t.n_actions, np.bool_)
     low, high = with_exits(process, low), with_exits(process, high)
     return ProcessBounds(process, question, "", low, high, actions, steps, inner, found.work)
+
+
+def _hopeless(process: Process) -> Mask:
+    """States from which every policy pays without end, where the least total is asked for."""
+    t = process.flat.tables
+    if process.greatest or not process.pays or t.n_exits[0] == 0:
+        return np.zeros(t.n_vertices, np.bool_)
+    rest = np.zeros(t.n_vertices, np.bool_)
+    rest[process.owner[Incoming.of(process).lasting(process, process.gain == 0)]] = True
+    return t.states & ~surely_ending(process, rest)[0]
+
+
+def _beside(
+    process: Process, question: Question, epsilon: float, hopeless: Mask
+) -> ProcessBounds | None:
+    """The least total of a process with hopeless states; None if runs start in one.
+
+    They may also stop there and pay an amount. That makes no total greater, and none of a policy
+    less that keeps away from them: the amount grows until the best policy does. What costs add up
+    to there with a discount is paid too, so that to go on always costs a little more than to stop.
+    """
+    t, worth = process.flat.tables, tuple(process.worth.tolist())
+    asked = Question("min", "model", worth)
+    if hopeless[t.starts].any():
+        return None
+    paid, more = np.abs(question.transition_rewards(t)), np.zeros(t.n_vertices)
+    for _ in range(_SWEEPS):
+        after = process.prob * np.where(process.target >= 0, more[process.target], 0.0)
+        value = process.gain + _DISCOUNT * by_actions(t, after)
+        more[t.states] = np.minimum.reduceat(value, t.action_start[:-1][t.states])
+        more[~hopeless] = 0.0
+    for amount in _AMOUNTS:
+        stopping = _with_stops(t, paid, hopeless, amount * process.largest + more[hopeless])
+        found = solve_process(stopping, asked, epsilon)
+        if found is None:
+            return None
+        taken = np.zeros(t.n_actions, np.bool_)
+        actions = np.where(hopeless, 0, found.actions)
+        taken[(t.action_start[:-1] + actions)[t.states]] = True
+        start = np.zeros(t.n_vertices, np.bool_)
+        start[t.starts] = True
+        if not (can_reach(process.edges(taken).T.tocsr(), start) & hopeless).any():
+            return replace(found, question=question, actions=actions)
+    return None
+
+
+def _with_stops(t: Tables, paid: Floats, hopeless: Mask, amounts: Floats) -> RMDP:
+    """The model in which some states have one more action: to stop and pay."""
+    first, order = int(t.n_entries[0]), greatest_last(t)
+    stops = t.transition_start[t.action_start[1:][hopeless]]
+    place = t.action_start[1:][hopeless]
+    size = np.insert(np.diff(t.transition_start), place, 1)
+    return RMDP.from_arrays(
+        t.layout,
+        action_start=np.append(0, np.cumsum(np.diff(t.action_start) + hopeless)),
+        transition_start=np.append(0, np.cumsum(size)),
+        target=np.insert(t.target[order], stops, first),
+        prob=np.insert(t.prob[order], stops, 1.0),
+        reward=np.insert(paid[order], stops, amounts),
+        start_prob=t.start_prob,
+    )
 
 
 def _nothing(process: Process, question: Question, inner: Mask) -> ProcessBounds:

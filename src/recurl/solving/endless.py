@@ -39,6 +39,7 @@ from recurl.solving.end_components import (
     Quotient,
     lifted,
     staying_actions,
+    surely_ending,
     with_exits,
 )
 from recurl.solving.equations import UNIT
@@ -112,7 +113,7 @@ def _kept(process: Process, *, must_end: bool) -> _Kept:
     """Look at the graph."""
     t, none = process.flat.tables, np.zeros(process.flat.tables.n_actions, np.bool_)
     if must_end:
-        live, allowed = _surely_ending(process)
+        live, allowed = surely_ending(process)
         infinite = not live[t.starts].all()
     else:
         live, allowed = t.states, ~none
@@ -126,22 +127,6 @@ def _kept(process: Process, *, must_end: bool) -> _Kept:
     free = allowed & process.every((process.paid == 0.0) | (process.prob <= 0.0))
     inner, label = staying_actions(process, reached, free)
     return _Kept(reached, allowed, inner, np.where(reached, label, -1), infinite)
-
-
-def _surely_ending(process: Process) -> tuple[Mask, Mask]:
-    """States from which some policy ends with probability 1, and the actions that keep it so."""
-    incoming, allowed = Incoming.of(process), np.ones(len(process.owner), np.bool_)
-    leaves = (process.flat.tables.move == EXITS) & (process.prob > 0.0)
-    while True:
-        allowed = incoming.lasting(process, allowed)
-        live = np.zeros(process.flat.tables.n_vertices, np.bool_)
-        live[process.owner[allowed]] = True
-        last = np.zeros_like(live)
-        last[process.owner[process.action[leaves & allowed[process.action]]]] = True
-        found = can_reach(process.edges(allowed), last)
-        if np.array_equal(found, live):
-            return live, allowed
-        allowed &= found[process.owner]
 
 
 def _staying(process: Process) -> Mask:

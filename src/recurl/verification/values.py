@@ -72,6 +72,9 @@ class ValueChecker(Checker):
         self.states = states = Within(base, np.arange(len(exits)).repeat(self.width))
         actions = np.array(values.actions, np.int64)
         states.chosen = actions[states.origin]
+        if not self.mixes:
+            self.followed = Copies(t, base.component, base.callee, actions)
+            self.followed.starts = base.starts
         if given.infinite and (given.objective == "max") == (given.infinite == "inf"):
             base.chosen = actions  # the total of a policy: no run of another one matters
         self.low, self.high, self.left = (
@@ -94,6 +97,8 @@ class ValueChecker(Checker):
         greatest = ((given.objective == "max") == (sign > 0)) == (given.infinite is None)
         claimed = given.infinite is not None or (given.lower, given.upper)[sign > 0] is not None
         bounded = states.visited & claimed & (self.pays | (self.high.near < 1.0))
+        if not (greatest or self.mixes):  # no run of another policy matters
+            bounded &= self.followed.visited[states.origin]
         counted = states.visited & (ends | (self.low.near > 0.0))
         left = Numbers(np.where(counted & ~self.last, self.left.near, 0.0))
         self.require(left[np.flatnonzero(counted & ~self.last)], "progress above 0", strict=True)
