@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import time
 
 import numpy as np
@@ -9,6 +10,7 @@ from tests.programs.written import program_of
 
 import recurl
 from recurl import zoo
+from recurl.errors import LimitError
 from recurl.programs.unfold import GO
 
 CLOUD = """
@@ -161,6 +163,34 @@ def test_what_is_left_of_a_deadline_may_be_part_of_the_result(deadline: int) -> 
     assert solution.lower - 1e-9 <= best_of_request(deadline) <= solution.upper + 1e-9
     assert solution.gap <= 1e-6
     assert time.process_time() - began < 8  # one component per function: many times that
+
+
+def test_a_model_that_would_be_too_large_is_refused_before_it_is_made() -> None:
+    program = program_of(
+        """
+        @program
+        def fetch(n):
+            reward(-1)
+            if n == 0: return False, 0
+            n, ok = n - 1, True
+            if flip("0.2"): ok, n = fetch(n)
+            if ok and flip("0.7"): return True, n
+            if choose("retry", "give up") == "retry": return fetch(n)
+            return False, n
+        """,
+        "fetch",
+    )
+    with pytest.raises(LimitError) as caught:
+        program.model(60, state_limit=5000)
+    found = re.search(
+        r"would have about ([\d,]+) vertices, more than 40,000: [\d,]+ of them are ports of calls "
+        r"of fetch, which is called with 61 different arguments and gives \d+ different results. "
+        r".* took \d+ different values .* Bound or round",
+        str(caught.value),
+    )
+    assert found, str(caught.value)
+    made = program.model(60, state_limit=50_000).tables.n_vertices
+    assert made / 1.5 <= int(found[1].replace(",", "")) <= 1.5 * made
 
 
 def test_names_are_printable_and_unlike_each_other() -> None:

@@ -212,14 +212,17 @@ class Exploration:
     # Too many states
 
     def _complaint(self) -> str:
-        function, name, values = self._widest()
-        code = self.codes[function]
-        examples = ", ".join(map(value_text, values[:5]))
+        name = self.functions[self._widest()[0]].name
         return (
-            f"program {code.source.name} has more than {self.limit} states: {name} took "
-            f"{len(values)} different values ({examples}, ...). Bound it, as in min(n + 1, 10), or "
-            "raise state_limit"
+            f"program {name} has more than {self.limit} states: {self.widest()}. Bound it, as in "
+            "min(n + 1, 10), or raise state_limit"
         )
+
+    def widest(self) -> str:
+        """The local that took the most values, in words."""
+        _, name, values = self._widest()
+        examples = ", ".join(map(value_text, values[:5]))
+        return f"{name} took {len(values)} different values ({examples}, ...)"
 
     def _widest(self) -> tuple[int, str, list[Any]]:
         """The local that took the most values, and these in the order of discovery."""

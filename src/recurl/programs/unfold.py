@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recurl.errors import LimitError
 from recurl.model.assemble import assemble
 from recurl.model.names import unused_name
 from recurl.model.numbers import shortest_text
@@ -36,6 +37,9 @@ GO = "go"
 
 MANY_PORTS = 20_000
 """Ports, beyond four per state, from which on calls are separate components."""
+
+MOST_VERTICES = 8
+"""Vertices of a model, per state that a program may have, from which on it is not made."""
 
 _LONGEST = 60
 _ZERO, _ONE = Fraction(0), Fraction(1)
@@ -92,7 +96,39 @@ def unfold(exploration: Exploration, name: str) -> Unfolded:
     parts = _parts(x, _cycles(x))
     if _count_ports(x, parts) > max(MANY_PORTS, 4 * len(x.states)):
         parts = _parts(x, list(range(len(x.states))))
+    _check_size(x, parts)
     return _Unfolding(x, parts).run(name)
+
+
+def _check_size(x: Exploration, parts: list[FunctionPart]) -> None:
+    """Refuse a model that would be too large, before it is made.
+
+    Raises:
+        LimitError: It has far more vertices than there are states; the function that most of them
+            belong to is named.
+    """
+    part_of = {start: part for part in parts for start in part.starts}
+    sizes, ports = [0] * len(x.functions), [0] * len(x.functions)
+    places = {
+        (part_of[x.search.entry[frame]].starts[0], number)
+        for frame, number in zip(x.search.frame, x.search.node, strict=True)
+    }
+    for _, number in places:
+        state = x.states[number]
+        sizes[state.function] += 1
+        if state.kind == CALLING:
+            called = part_of[state.entry]
+            ports[called.function] += len(called.starts) + len(called.returns)
+    count, most = sum(sizes) + sum(ports), MOST_VERTICES * x.limit
+    if count > most:
+        f = int(np.argmax(ports))
+        raise LimitError(
+            f"the model of program {x.functions[0].name} would have about {count:,} vertices, more "
+            f"than {most:,}: {ports[f]:,} of them are ports of calls of {x.functions[f].name}, "
+            f"which is called with {len(x.starts[f]):,} different arguments and gives "
+            f"{len(x.returns[f]):,} different results. {x.widest()}. Bound or round what is handed "
+            "on, or raise state_limit"
+        )
 
 
 def _cycles(x: Exploration) -> list[int]:
