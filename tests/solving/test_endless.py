@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+from fractions import Fraction
 
 import msgspec
 import pytest
@@ -11,6 +13,13 @@ from tests.solving.check_endless import disagreement
 
 import recurl
 from recurl.errors import CertificateError, NotProperError, UnknownNameError
+
+
+def tossing() -> recurl.RMDP:
+    """Wait as long as one likes, or toss a coin until it shows heads."""
+    builder = recurl.Builder("tossing").component("A", entries="in", exits="out")
+    builder.at("in").action("go").to("room").at("room").action("wait").to("room")
+    return builder.action("toss", reward=1).to("out", "1/2").to("room", "1/2").build()
 
 
 def waiting(stay: float, leave: float) -> recurl.RMDP:
@@ -160,14 +169,73 @@ def test_a_call_of_oneself_for_free_is_no_plan() -> None:
     builder.at("own.done").action("return").to("done")
     model = builder.build()
     assert recurl.solve(model).value == 0
+    assert solved(model, "max", "-inf") == (-2, -2)
+
+
+def random_plans(seed: int) -> recurl.RMDP:
+    """A deterministic recursive model with two exits, in which much is free."""
+    draw = random.Random(seed)
+    builder = recurl.Builder("plans")
+    for name in ("A", "B"):
+        builder.component(name, entries="in", exits=["x", "y"])
+        builder.box("one", draw.choice("AB")).box("two", draw.choice("AB"))
+        places = ["in", "n", "m", *(f"{box}.{e}" for box in ("one", "two") for e in "xy")]
+        for place in places:
+            builder.at(place)
+            for k in range(draw.randint(1, 2)):
+                cost = Fraction(draw.choice([0, 0, 0, 1, 2]), 3)
+                builder.action(f"a{k}", reward=-cost).to(draw.choice(["n", "m", "x", "one", "two"]))
+            builder.action("leave", reward=-5).to("y") if draw.random() < 0.4 else None
+    return builder.build("A")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_deterministic_plans_are_exact(seed: int) -> None:
+    model = random_plans(seed)
     low, high = solved(model, "max", "-inf")
-    assert low == pytest.approx(-2)
-    assert high in (0, -2)
+    assert high <= low + 1e-15 * abs(low) or low == high
+    collected = recurl.solve(model)
+    assert low <= collected.upper + 1e-9
+    if low > -math.inf:
+        policy = recurl.solve(model, endless="-inf").policy
+        found = recurl.evaluate(policy)
+        assert found.value == pytest.approx(low)
+        assert found.termination[0] == pytest.approx(1)
+
+
+def test_ways_that_promise_more_are_refused() -> None:
+    model = random_plans(10)
+    given = recurl.solve(model, endless="-inf").certificate
+    refused, rows = 0, given.ways.totals
+    for v, own in enumerate(rows):
+        for i, (k, total, first) in enumerate(own):
+            for changed in ([(k, total - 1, first)], []):
+                moved = [*own[:i], *changed, *own[i + 1 :]]
+                totals = [*rows[:v], moved, *rows[v + 1 :]]
+                ways = msgspec.structs.replace(given.ways, totals=totals)
+                with pytest.raises(CertificateError):
+                    recurl.verify(model, msgspec.structs.replace(given, ways=ways))
+                refused += 1
+    assert refused > 10
+    for claim in (
+        {"lower": given.lower + 1e-9},
+        {"upper": given.upper - 1e-9},
+        {"infinite": "-inf", "lower": None, "upper": None},
+        {"endless": "inf"},
+        {"endless": None},
+        {"objective": "min"},
+        {"rewards": "none"},
+    ):
+        with pytest.raises(CertificateError):
+            recurl.verify(model, msgspec.structs.replace(given, **claim))
+    with pytest.raises(CertificateError):
+        recurl.verify(tossing(), msgspec.structs.replace(given, model=tossing().fingerprint))
 
 
 def test_numbers_that_promise_more_are_refused() -> None:
-    model = waiting(0, 1)
+    model = tossing()
     given = recurl.solve(model, objective="min", endless="inf").certificate
+    assert recurl.verify(model, given).lower == pytest.approx(2)
     values = given.values
     for name, by in (("lower", 0.1), ("upper", -0.1)):
         moved = [x + by for x in getattr(values, name)]

@@ -127,6 +127,19 @@ class Values(msgspec.Struct, frozen=True):
         return [c for c, _ in copies], calls
 
 
+class BestWays(msgspec.Struct, frozen=True):
+    """Totals of the best ways of a deterministic model to the exits, as totals are made great.
+
+    Attributes:
+        unit: Totals are whole numbers of 1 / unit.
+        totals: For every vertex, the exits of its component that can be reached: the exit, the
+            total, and the first step, which is an action, or the exit of a callee.
+    """
+
+    unit: int
+    totals: list[list[tuple[int, int, int]]]
+
+
 class Certificate(msgspec.Struct, frozen=True):
     """Evidence that the optimum lies between two numbers.
 
@@ -152,6 +165,7 @@ class Certificate(msgspec.Struct, frozen=True):
         values: Bounds by state, in the place of points, pieces and steps.
         endless: ``"inf"`` or ``"-inf"`` if a run that does not end is worth that; None for what it
             collects.
+        ways: Totals of ways, in the place of points, pieces and steps.
         loops: A node of each free loop if runs may stop there: then the rest of the certificate is
             about the model that `recurl.model.transforms.stopping` makes.
         recurl_certificate: Version of the format.
@@ -176,6 +190,7 @@ class Certificate(msgspec.Struct, frozen=True):
     values: Values | None = None
     endless: str | None = None
     loops: list[int] = []
+    ways: BestWays | None = None
     recurl_certificate: int = 1
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -278,6 +293,9 @@ class _Form:
         if given.values is not None:
             self._check_values(given.values)
             return
+        if given.ways is not None:
+            self._check_ways(given.ways)
+            return
         for i, point in enumerate(given.points):
             self._check_point(i, point)
         for i, piece in enumerate(given.pieces):
@@ -306,6 +324,16 @@ class _Form:
             self._require(len(given.start_pieces) == entries, "start_pieces: one per start entry")
             for number in given.start_pieces:
                 self._check_reference(number, given.pieces, c, "start_pieces")
+
+    def _check_ways(self, ways: BestWays) -> None:
+        """One list per vertex, of exits of its component, each once."""
+        t = self.tables
+        exits = t.n_exits[t.vertex_component].tolist()
+        self._require(ways.unit > 0 and len(ways.totals) == t.n_vertices, "ways: of every vertex")
+        self._require(self.given.rewards != "none", "ways: of rewards or steps")
+        for own, count in zip(ways.totals, exits, strict=True):
+            known = {k for k, _, _ in own if 0 <= k < count}
+            self._require(len(known) == len(own), "ways: to exits of the component")
 
     def _check_values(self, values: Values) -> None:
         """A number per state and an action per vertex of all contexts, or of all copies."""

@@ -76,11 +76,12 @@ def solve_endless(
     """
     plain = replace(question, endless=None)
     if model.kind.deterministic:
-        from recurl.solving.longest_path import solve_deterministic
+        from recurl.solving.longest_path import solve_cheapest, solve_deterministic
 
+        if question.must_end and (cheapest := solve_cheapest(model, question)) is not None:
+            return cheapest
         found = solve_deterministic(model, plain, epsilon, **options)
-        best_way = question.must_end and not model.kind.one_exit
-        if found is not None and (best_way or analyse(model).verdict == "proper"):
+        if found is not None and analyse(model).verdict == "proper":
             return _meant(found, question)
     process = flattened(model)
     if process is not None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recurl.model.certificate import BestWays
 from recurl.model.tables import CALL, EXIT, Floats, Ints
 from recurl.policy import Policy
 from recurl.solving.budget import check_time
@@ -93,6 +94,54 @@ def solve_deterministic(
     if proved is not None:
         answer = answer.as_proved(_CLOSE * max(abs(low), abs(high)))
     return replace(answer, seconds=time.perf_counter() - began)
+
+
+def solve_cheapest(model: RMDP, question: Question) -> Solution | None:
+    """The least cost of runs that end in a deterministic model; None if some step gains.
+
+    Free circles and calls of oneself do not matter: the cheapest ways are settled first.
+
+    Example:
+        >>> import recurl
+        >>> builder = recurl.Builder("m").component("A", entries="in", exits="out").box("own", "A")
+        >>> builder = builder.at("in").action("again").to("own").action("leave", reward=1).to("out")
+        >>> model = builder.at("own.out").action("go").to("out").build()
+        >>> solve_cheapest(model, recurl.Question("min", endless="inf")).lower
+        1.0
+    """
+    began, t, graph = time.perf_counter(), model.tables, _Graph(model, question)
+    if any(r > 0 for r in graph.rewards):
+        return None
+    choice = np.zeros((t.n_vertices, t.max_exits), np.int32)
+    best = graph.nearest_first(choice)
+    root = [Fraction(x) for x in question.root_values(t).tolist()]
+    first = int(t.component_start[t.start_component])
+    entries = np.flatnonzero(t.start_prob > 0).tolist()
+    taken = {e: graph.best_exit(best, first + e, root) for e in entries}
+    exits, total, ends = np.zeros(len(t.start_prob), np.int32), Fraction(0), True
+    for entry, found in taken.items():
+        ends = ends and found is not None
+        if found is not None:
+            exits[entry], total = found[0], total + model.exact.start(entry) * found[1]
+    low, high = (rounded(int(question.sign) * total) for rounded in (float_below, float_above))
+    if not ends:
+        low = high = float(question.endless or 0)
+    totals = [[(k, x, int(choice[v, k])) for k, x in own] for v, own in enumerate(graph.rows(best))]
+    interval, infinite = ((low, high), None) if ends else ((None, None), question.endless)
+    return Solution(
+        model,
+        question,
+        low,
+        high,
+        method="cheapest ways",
+        reason="deterministic: the best run that ends" if ends else "no run ends",
+        policy=_policy(model, choice, exits) if ends else None,
+        work={"ways": len(best)},
+        seconds=time.perf_counter() - began,
+        _certify=lambda: question.certificate(
+            model, interval, ways=BestWays(graph.unit, totals), infinite=infinite
+        ),
+    )
 
 
 class _Graph:
@@ -176,7 +225,7 @@ class _Graph:
         return best
 
     def _ways(self, best: Best, v: int) -> Iterator[tuple[int, int, int]]:
-        """Ways on from a vertex: the exit they lead to, their reward and their first choice."""
+        """BestWays on from a vertex: the exit they lead to, their reward and their first choice."""
         if self.kind[v] == EXIT:
             yield int(self.tables.vertex_port[v]), 0, 0
         elif self.kind[v] == CALL:
@@ -194,7 +243,7 @@ class _Graph:
                         yield k, self.rewards[a] + best[self.target[a], k], a - begin
 
     def nearest_first(self, choice: Ints) -> Best:
-        """Best ways where every step costs something: the cheapest ones are settled first.
+        """Best ways where no step gains: the cheapest ones are settled first.
 
         This is Knuth's generalisation of Dijkstra's algorithm: a way through a call is made of two,
         and costs at least as much as each.
@@ -216,6 +265,13 @@ class _Graph:
                     if (q, exit_index) not in best:
                         heapq.heappush(queue, (-value, q, exit_index, way))
         return best
+
+    def rows(self, best: Best) -> list[list[tuple[int, int]]]:
+        """For each vertex, exits and the greatest rewards of ways there."""
+        found: list[list[tuple[int, int]]] = [[] for _ in range(self.tables.n_vertices)]
+        for (v, k), total in best.items():
+            found[v].append((k, total))
+        return found
 
     def _before(self) -> dict[int, list[int]]:
         """For each vertex those whose worth depends on it."""

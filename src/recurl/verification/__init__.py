@@ -1,6 +1,7 @@
 """The independent checker of certificates, which shares nothing with the solvers.
 
-To read it in one sitting: arithmetic, copies, checker, bounds, values, endless.
+To read it in one sitting: arithmetic, copies, checker, bounds, values, endless,
+ways.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from recurl.verification.bounds import BoundChecker
 from recurl.verification.endless import EndlessChecker
 from recurl.verification.values import ValueChecker
 from recurl.verification.verdict import THEOREMS, Verdict
+from recurl.verification.ways import WayChecker
 
 __all__ = ["THEOREMS", "Verdict", "verify"]
 
@@ -43,6 +45,8 @@ def verify(model: RMDP, certificate: Certificate) -> Verdict:
             graph = certificate.endless and certificate.values.contexts
             kind = EndlessChecker if graph else ValueChecker
             return kind(model, certificate, certificate.values).verdict()
+        if certificate.ways is not None:
+            return WayChecker(model, certificate, certificate.ways).verdict()
         return BoundChecker(model, certificate).verdict()
 
 

@@ -16,6 +16,8 @@ THEOREMS = {
     "may not end": "runs may not end, under a policy or under all, and what counts adds up",
     "surely ends": "runs have to end: no policy that surely ends gains more in a step than the "
     "upper bounds fall, and one that surely ends attains the lower ones",
+    "ways": "no finite run costs less than the table of ways says, and one costs as much",
+    "no way": "no run ends",
     "none ends": "no policy ends with probability 1",
     "all end": "there are finitely many stacks, and every policy ends",
     "may stay": "some policy does not end, with positive probability",
@@ -23,7 +25,7 @@ THEOREMS = {
 }
 """Why bounds of one step at a time are bounds of the total; for a least total, read with rewards
 negated."""
-ENDING = {"steps", "surely ends", "none ends", "all end", "may stay"}
+ENDING = {"steps", "ways", "no way", "surely ends", "none ends", "all end", "may stay"}
 """Theorems that prove both ends, whatever a run that does not end is worth."""
 
 
