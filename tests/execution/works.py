@@ -78,3 +78,11 @@ def wait_for_stop(folder: str, item: int, link: PieceLink) -> None:
         time.sleep(0.01)
     Path(folder, f"{item}.saved").touch()
     raise Stopped
+
+
+def address_here(shared: Any, item: Any, link: PieceLink) -> str:
+    """The address at which the cluster reaches its node."""
+    import ray
+
+    (node,) = ray.nodes()
+    return str(node["NodeManagerAddress"])

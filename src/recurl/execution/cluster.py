@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
+import subprocess
 import sys
 import threading
 import time
-from contextlib import redirect_stdout
+import warnings
+from contextlib import redirect_stdout, suppress
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
-from recurl.errors import MissingExtraError
+from recurl.errors import MissingExtraError, RecurlError
 from recurl.execution.engine import POLL, Ended, Event, Mailbox, PieceState, Work, attempt
 
 AHEAD = 8
@@ -17,6 +23,15 @@ AHEAD = 8
 
 LOOK_AT_NODES = 1.0
 """Seconds between looks at which nodes are there."""
+
+CONNECT = 5.0
+"""Seconds within which an address accepts a connection."""
+
+ANSWER = 20.0
+"""Seconds within which a cluster answers; a process that asks it must start, too."""
+
+LOOPBACK = "127.0.0.2"
+"""An address of this machine alone; Ray takes 127.0.0.1 for the machine's other address."""
 
 
 class RayCluster:
@@ -68,14 +83,34 @@ class RayCluster:
         return made.options(num_cpus=0, max_restarts=-1, scheduling_strategy=near).remote()
 
     def _connect(self) -> None:
-        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         if self.name != "ray":
-            self._ray.init(self.name, **quiet)
+            self._connect_client(quiet)
             return
+        known = _known_address()
         try:
-            self._ray.init("auto", **quiet)
+            if known is None or _is_cluster(known):
+                self._ray.init("auto", **quiet)
+                return
+            text = f"the Ray cluster at {known} does not answer: one is started on this machine"
+            warnings.warn(text, stacklevel=2)
+        except ConnectionError:  # there is none
+            pass
+        if not _hears_itself(self._ray.util.get_node_ip_address()):
+            quiet["_node_ip_address"] = LOOPBACK
+        self._ray.init("local", num_cpus=self._limit, include_dashboard=False, **quiet)
+
+    def _connect_client(self, quiet: dict[str, Any]) -> None:
+        """Connect to a Ray client server."""
+        try:
+            if not _listens(self.name.removeprefix("ray://")):
+                raise ConnectionError
+            self._ray.init(self.name, **quiet)
         except ConnectionError:
-            self._ray.init("local", num_cpus=self._limit, include_dashboard=False, **quiet)
+            raise RecurlError(
+                f"no Ray client server answers at {self.name}: check the address, or leave it out "
+                "to run on this machine"
+            ) from None
 
     def slots(self) -> int:
         """The cores of all nodes that are alive, up to the limit."""
@@ -141,6 +176,52 @@ class RayCluster:
         if self._ours:
             self._ray.shutdown()
         self._aside.__exit__(None, None, None)
+
+
+def _known_address() -> str | None:
+    """Where Ray looks for a cluster first: by its variable, then by the file that a cluster leaves.
+
+    A cluster that was killed leaves its file behind, and `ray.init` waits for it without end.
+    """
+    named = os.environ.get("RAY_ADDRESS", "")
+    if not named:
+        folder = os.environ.get("RAY_TMPDIR") or (
+            "/tmp" if sys.platform == "darwin" else gettempdir()
+        )
+        with suppress(OSError):
+            named = Path(folder, "ray", "ray_current_cluster").read_text().strip()
+    return named if ":" in named else None
+
+
+def _is_cluster(address: str) -> bool:
+    """Whether a Ray cluster answers at an address, asked in a process that can be given up."""
+    if not _listens(address):
+        return False
+    ask = "import ray, sys; ray.init(sys.argv[1], log_to_driver=False)"
+    command = [sys.executable, "-c", ask, address]
+    try:
+        return not subprocess.run(command, capture_output=True, timeout=ANSWER).returncode
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def _listens(address: str) -> bool:
+    """Whether anything accepts connections at an address."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT):
+            return True
+    except (OSError, ValueError, OverflowError):
+        return False
+
+
+def _hears_itself(host: str) -> bool:
+    """Whether this machine reaches itself at an address, as the processes of a cluster must."""
+    try:
+        with socket.create_server((host, 0)) as server:
+            return _listens(f"{host}:{server.getsockname()[1]}")
+    except OSError:
+        return False
 
 
 class _Board:
