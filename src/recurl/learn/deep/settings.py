@@ -133,7 +133,7 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             if getattr(self, name) not in known:
                 raise UnknownNameError(name, getattr(self, name), known)
         demand_whole(self, 1, "batch", "buffer", "train_every", "stack_limit")
-        demand_whole(self, 1, "evaluate_episodes", "evaluate_limit", "episode_limit", "max_exits")
+        demand_whole(self, 1, "evaluate_episodes", "episode_limit", "evaluate_limit", "max_exits")
         demand_whole(self, 1, "n_step", "copies", "epochs", "exploration_repeat")
         demand_whole(self, 0, "warm_up", "refresh", "seed", "evaluate_every")
         demand(self.seed < 2**32, "seed", "below 2**32 for a network", self.seed)
