@@ -23,6 +23,22 @@ def test_what_is_given_overrides_the_preset() -> None:
     assert make_settings("swift", {}).learning_rate == harmonic(offset=10)
 
 
+@pytest.mark.parametrize("kind", [recurl.RecursiveQLearning, recurl.QLearning])
+def test_the_papers_preset_has_the_rates_of_its_experiments(kind: Any) -> None:
+    for subject, rate in (
+        (recurl.zoo.cloud(), 0.02),
+        ("recurl/Cloud-v0", 0.02),
+        (recurl.zoo.spelunking(), 0.2),
+        (recurl.zoo.stack_matters(), 0.1),
+        ("FrozenLake-v1", 0.1),
+    ):
+        s = kind(subject, preset="paper").settings
+        assert (s.learning_rate, s.exploration, s.quantum) == (constant(rate), constant(0.1), 0.001)
+    assert kind(recurl.zoo.cloud(), preset="paper", learning_rate=0.5).settings.learning_rate(
+        1
+    ) == pytest.approx(0.5)
+
+
 def test_settings_survive_json() -> None:
     settings = make_settings("swift", {"episode_limit": 10})
     assert msgspec.json.decode(msgspec.json.encode(settings), type=Settings) == settings

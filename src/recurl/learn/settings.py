@@ -102,6 +102,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Settings by name; see docs/results/learning.md for what they were measured to do."""
 
 
+PUBLISHED_RATES = {"cloud": 0.02, "spelunking": 0.2}
+"""The learning rates of the published experiments with tables, by the name of the model."""
+
+
 DEFAULT_PRESET = "swift"
 """The preset of all learners, in Python, in experiment files and on the command line."""
 

@@ -15,6 +15,7 @@ from recurl.learn.schedules import Schedule
 from recurl.learn.settings import (
     DEFAULT_PRESET,
     PRESETS,
+    PUBLISHED_RATES,
     Settings,
     make_settings,
     with_defaults,
@@ -63,7 +64,11 @@ class TabularLearner(Learner):
         given = {
             name: value for name, value in locals().items() if name in Settings.__struct_fields__
         }
-        self._set_up(model_or_env, make_settings(preset, given), evaluation_env)
+        subject = subject_of(model_or_env, type(self).__name__)
+        if preset == "paper" and learning_rate is None:
+            model = getattr(getattr(subject, "unwrapped", None), "model", subject)
+            given["learning_rate"] = PUBLISHED_RATES.get(getattr(model, "name", ""))
+        self._set_up(subject, make_settings(preset, given), evaluation_env)
 
     def _set_up(
         self,
@@ -157,9 +162,11 @@ class RecursiveQLearning(TabularLearner):
 
     Args:
         model_or_env: A model, or a Gymnasium environment that keeps the recursive protocol.
-        preset: Named settings that the others override: ``"swift"``, ``"paper"`` for those of
-            the published experiments, or ``"deterministic"``, exact where nothing is random. The
-            defaults in the signature are those of ``"swift"``.
+        preset: Named settings that the others override: ``"swift"``; ``"paper"``, the plain
+            algorithm with constant steps, which are those of the published experiments on the
+            paper's models (learning rate 0.02 on `cloud`, 0.2 on `spelunking`) and 0.1 on others;
+            or ``"deterministic"``, exact where nothing is random. The defaults in the signature
+            are those of ``"swift"``.
         learning_rate: Step size alpha: a number or a schedule (see `recurl.schedules`).
         exploration: Probability to take any action instead of the best: a number or a schedule.
         quantum: Step to which normalised exit values are rounded; 0 for not at all.

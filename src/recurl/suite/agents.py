@@ -105,7 +105,9 @@ def ready_agents() -> dict[str, Method]:
     labels = {"q": "Q-learning", "rql": "recursive Q-learning"}
     for name, label in labels.items():
         found.append(Method(name, name, label=label))
-        found.append(Method(f"{name}-paper", name, {"preset": "paper"}, label=f"{label}, paper"))
+        # One rate for all tasks: two of them are models with published rates of their own.
+        plain: SettingValues = {"preset": "paper", "learning_rate": 0.1}
+        found.append(Method(f"{name}-paper", name, plain, label=f"{label}, paper"))
     others = {
         "model-based": "model-based learning",
         "dqn": "DQN",
