@@ -8,11 +8,12 @@ STAMP := $(VENV)/.installed
 PIP := -m pip --disable-pip-version-check
 TYPED := src scripts $(wildcard benchmarks)
 
-.PHONY: help demo test lint docs linkcheck install install-bench smoke constraints clean
+.PHONY: help demo test proved lint docs linkcheck install install-bench smoke constraints clean
 
 help:
 	@echo "make demo           set up, then check, describe, solve, simulate and learn the cloud model, with a report"
 	@echo "make test           set up, then every check and test"
+	@echo "make proved         build the checker of certificates that is extracted from a Coq proof (needs OCaml; with Coq, checks the proof)"
 	@echo "make docs           build the site in build/site, tutorials executed"
 	@echo "make linkcheck      try every link of the site that leads to another host (needs the network)"
 	@echo "make lint           the checks of make test, without the tests"
@@ -34,6 +35,9 @@ demo: $(STAMP)
 # work for three processes: now and then one waits for a cluster, a browser or a command.
 test: lint
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal -q
+
+proved:
+	$(MAKE) -C verified
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

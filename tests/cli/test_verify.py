@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from recurl.verification.proved import proved_program
+
 from .conftest import Run, RunJson
 
 MODEL = ("cloud", "exits=1")
@@ -80,3 +82,21 @@ def test_the_property_and_the_constants_of_a_flat_model(
     assert verdict["claim"] == "greatest probability to leave by goal"
     assert verdict["lower"] <= 0.5 <= verdict["upper"]
     run("verify", model, proof, "--constants", "N=2", *asked[2:], code=1)
+
+
+@pytest.mark.skipif(
+    proved_program() is None, reason="the proved checker is not built (make proved)"
+)
+def test_the_proved_checker_reads_tables_and_documents(run: Run, run_json: RunJson) -> None:
+    run("solve", *MODEL, "--certificate", "c.cert")
+    run("convert", *MODEL, "cloud.json")
+    said = run("verify", *MODEL, "c.cert", "--proved").stdout
+    assert said.startswith("cloud: proved: the greatest expected total reward lies in [-5.34")
+    assert "table file" in said
+    data = run_json("verify", "cloud.json", "c.cert", "--proved")
+    assert "its document" in data["read"]
+    assert float(data["lower"]) <= -5.3425 <= float(data["upper"]) + 1e-4
+    certificate = json.loads(Path("c.cert").read_text())
+    Path("false.cert").write_text(json.dumps(certificate | {"lower": -5.0}))
+    data = run_json("verify", *MODEL, "false.cert", "--proved", code=1)
+    assert data["proved"] is False

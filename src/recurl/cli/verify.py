@@ -15,6 +15,7 @@ from recurl.errors import CertificateError
 EXAMPLES = """\
   recurl solve cloud --certificate cloud.cert
   recurl verify cloud cloud.cert
+  recurl verify cloud cloud.cert --proved
 """
 
 
@@ -35,6 +36,14 @@ def verify(
     property: Annotated[
         str | None, typer.Option(help="The property of a flat model, as given to solve.")
     ] = None,
+    proved: Annotated[
+        bool,
+        typer.Option(
+            "--proved",
+            help="Check with the program extracted from a Coq proof (make proved); it reads JSON"
+            " documents by itself.",
+        ),
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Check a certificate, without trusting the solver.
@@ -45,24 +54,34 @@ def verify(
     from recurl.model.certificate import Certificate
     from recurl.model.transforms.discounting import discount_steps
     from recurl.progress import Progress
+    from recurl.verification import Proof, prove
     from recurl.verification import verify as run
 
     if not certificate.is_file():
         raise UsageError(f"{certificate}: file not found (the certificate comes last)")
     named = {"constants": constants, "property": property}
-    given = [f"{name}={value}" for name, value in named.items() if value is not None]
-    found = read_model(model, [*(parameters or []), *given])
+    texts = [f"{name}={value}" for name, value in named.items() if value is not None]
+    found = read_model(model, texts := [*(parameters or []), *texts])
+    document = Path(model) if model.endswith(".json") and not texts else None
     if discount not in (None, 1):
-        found = discount_steps(found, discount)
+        found, document = discount_steps(found, discount), None
     try:
         with Progress(f"verifying {certificate}"):
-            verdict = run(found, Certificate.load(certificate))
+            given = Certificate.load(certificate)
+            verdict = prove(found, given, document=document) if proved else run(found, given)
     except CertificateError as error:
         if not json:
             raise
         print_json({"model": found.name, "proved": False, "reason": str(error)})
         raise typer.Exit(1) from None
-    if json:
+    if isinstance(verdict, Proof):
+        if json:
+            facts = {"claim": verdict.question, "lower": verdict.lower, "upper": verdict.upper}
+            read = {"read": verdict.model, "seconds": verdict.seconds}
+            print_json({"model": found.name, "proved": True, **facts, **read})
+        else:
+            show(f"{found.name}: {verdict}")
+    elif json:
         claim = {
             "claim": verdict.claim,
             "objective": verdict.objective,

@@ -1,12 +1,13 @@
 """The independent checker of certificates, which shares nothing with the solvers.
 
-To read it in one sitting: arithmetic, copies, checker, bounds, values, endless,
-ways.
+To read it in one sitting: arithmetic, copies, checker, bounds, values, endless, ways. A second
+checker, extracted from a Coq proof, is a program of its own (verified/): proved.py runs it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal, overload
 
 import numpy as np
 from msgspec.structs import replace
@@ -17,15 +18,30 @@ from recurl.model.rmdp import RMDP
 from recurl.model.transforms.stopping import stop_in_free_loops
 from recurl.verification.bounds import BoundChecker
 from recurl.verification.endless import EndlessChecker
+from recurl.verification.proved import Proof, prove, write_tables
 from recurl.verification.values import ValueChecker
 from recurl.verification.verdict import THEOREMS, Verdict
 from recurl.verification.ways import WayChecker
 
-__all__ = ["THEOREMS", "Verdict", "verify"]
+__all__ = ["THEOREMS", "Proof", "Verdict", "prove", "verify", "write_tables"]
 
 
-def verify(model: RMDP, certificate: Certificate) -> Verdict:
+@overload
+def verify(model: RMDP, certificate: Certificate, *, proved: Literal[False] = False) -> Verdict: ...
+
+
+@overload
+def verify(model: RMDP, certificate: Certificate, *, proved: Literal[True]) -> Proof: ...
+
+
+def verify(model: RMDP, certificate: Certificate, *, proved: bool = False) -> Verdict | Proof:
     """Check a certificate against a model.
+
+    Args:
+        model: The model.
+        certificate: The certificate.
+        proved: Check with the program that is extracted from a Coq proof, if it is built; see
+            `prove`.
 
     Raises:
         CertificateError: Names the first inequality that does not hold, or what is malformed.
@@ -37,6 +53,8 @@ def verify(model: RMDP, certificate: Certificate) -> Verdict:
         >>> abs(verdict.lower + 5.3425) < 1e-6
         True
     """
+    if proved:
+        return prove(model, certificate)
     if certificate.loops:
         return _verify_with_stops(model, certificate)
     check_form(model, certificate)
