@@ -334,3 +334,17 @@ def test_who_pays_already_is_not_asked_to_pay() -> None:
     with pytest.raises(NotProperError, match="no policy was found that surely ends") as refusal:
         improper_optimum(model, recurl.Question(), known, began=0.0)
     assert "a cost per step" not in str(refusal.value)
+
+
+def test_the_cycle_of_a_policy_that_does_not_end_is_named() -> None:
+    builder = recurl.Builder("round").component("A", entries="in", exits=["out"])
+    builder.at("in").action("left", reward=1).to("x").action("right", reward=-1).to("y")
+    builder.at("x").action("go", reward=5).to("y").action("stop", reward=-5).to("out")
+    builder.at("y").action("back", reward=-0.5).to("w").action("leave", reward=2).to("out")
+    builder.at("w").action("wait", reward=-1).to("w", 0.5).to("x", 0.5)
+    said = recurl.solve(builder.build()).reason
+    assert "is not proper: a policy can go on forever" in said
+    assert ", in turn. Totals" in said
+    assert "A.in" not in said
+    for place in ("'go' at A.x", "'back' at A.y", "'wait' at A.w"):
+        assert place in said

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from recurl.errors import CertificateError, NotProperError
 from recurl.model.certificate import Piece, Point
-from recurl.model.tables import CALL
+from recurl.model.tables import CALL, CALLS, EXITS, runs
 from recurl.policy.policy import RANDOM, Policy
 from recurl.solving.ending_policies import discounted_best
 from recurl.solving.evaluate import evaluate
@@ -310,14 +310,52 @@ def _explanation(model: RMDP, analysis: Analysis, *, costs: bool) -> str:
     )
 
 
+_NAMED = 8
+"""Places of a cycle that are named."""
+
+
 def _named(model: RMDP, analysis: Analysis) -> str:
-    """A few choices of the witness, at places without a bound on the steps."""
+    """The cycle in which the witness keeps a run, with its choices."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     assert analysis.witness is not None
     if analysis.witness.kind != "stackless":
         return "a policy that looks at the stack"
-    t, steps = model.tables, analysis.steps
+    t, steps, chosen = model.tables, analysis.steps, analysis.witness.actions
     lost = np.ones(t.n_vertices, np.bool_) if steps is None else ~np.isfinite(steps)
-    places = lost & t.states & model.reach.reachable
-    fixed = places & (np.diff(t.action_start) > 1) & (analysis.witness.actions != RANDOM)
-    names = map(model.vertex_name, np.flatnonzero(fixed if fixed.any() else places)[:3].tolist())
-    return "with " + ", ".join(f"{analysis.witness.action_name(v)!r} at {v}" for v in names)
+    lost &= t.states & model.reach.reachable
+    number = np.arange(t.n_actions) - t.action_start[t.action_vertex]
+    taken = (chosen[t.action_vertex] == RANDOM) | (chosen[t.action_vertex] == number)
+    used = np.repeat(taken & lost[t.action_vertex], np.diff(t.transition_start)) & (t.prob > 0)
+    owner = np.repeat(t.action_vertex, np.diff(t.transition_start))
+    steps_in, calls = (np.flatnonzero(used & which) for which in (t.move != EXITS, t.move == CALLS))
+    count = t.n_exits[t.box_component[t.move_box[calls]]]
+    start = np.concatenate([owner[steps_in], owner[calls].repeat(count)])
+    end = np.concatenate([t.landing[steps_in], runs(t.box_return[t.move_box[calls]], count)])
+    start, end = start[lost[end]], end[lost[end]]
+    graph = csr_array((np.ones(len(start)), (start, end)), shape=(t.n_vertices,) * 2)
+    label = connected_components(graph, connection="strong")[1]
+    inner = label[start] == label[end]
+    leaves = np.bincount(label[start[~inner]], minlength=t.n_vertices)
+    leaves += np.bincount(label[owner[used & (t.move == EXITS)]], minlength=t.n_vertices)
+    on = np.flatnonzero(inner)
+    if len(on) == 0:
+        return "with its choices at places that lead there"
+    first = on[np.argmin(leaves[label[start[on]]])]  # best one that a run cannot leave
+    after: dict[int, list[int]] = {}
+    for v, q in zip(start[on].tolist(), end[on].tolist(), strict=True):
+        after.setdefault(v, []).append(q)
+    goal, before = int(start[first]), {int(end[first]): -1}
+    queue = list(before)
+    while goal not in before:
+        queue += (new := [q for q in after[queue[0]] if q not in before])
+        before |= dict.fromkeys(new, queue.pop(0))
+    cycle = [goal]
+    while before[cycle[-1]] >= 0:
+        cycle.append(before[cycle[-1]])
+    places = list(map(model.vertex_name, reversed(cycle)))
+    names = [f"{analysis.witness.action_name(place)!r} at {place}" for place in places]
+    if len(names) > _NAMED:
+        names[_NAMED - 1 : -1] = ["..."]
+    return f"with {', '.join(names)}" + (", in turn" if len(names) > 1 else "")
