@@ -77,6 +77,7 @@ def own_time(instance: Instance) -> tuple[float, recurl.Solution]:
         epsilon=EPSILON,
         objective=instance.objective,
         of=goal if instance.probability else "reward",
+        endless=None if instance.probability else "inf",
     )
     _ = solution.certificate
     return time.process_time() - began, solution
