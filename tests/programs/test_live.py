@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
@@ -218,6 +219,69 @@ def test_what_was_learned_can_be_saved_and_taken_up(tmp_path: Path) -> None:
     fresh = program.live(again)
     fresh.greedy()
     assert fresh.total == 3.0
+
+
+STORED = """
+@program(observe=("n",))
+def f(n):
+    if g(n) == choose("yes", "no"):
+        reward(1)
+
+@program(observe=("n",))
+def g(n):
+    return choose("no", "yes")
+"""
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        STORED,
+        "# One comment.\n" + STORED,
+        STORED.replace("def f(n):", "def f(n):\n    # Another.\n    m = str(n) + repr(n)"),
+        STORED.replace("    if g", "    print(end='')\n    if g"),
+    ],
+)
+def test_a_run_goes_on_after_edits_beside_its_choices(edited: str, tmp_path: Path) -> None:
+    live = program_of(STORED).live(exploration=0.3, seed=1)
+    for n in range(600):
+        live(n % 2)
+    live.learner.save(tmp_path / "learned")
+    again = program_of(edited).live(tmp_path / "learned")
+    assert again.choices() == live.choices()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n in (0, 1):
+            again.greedy(n)
+            assert again.total == 1
+    assert list(again.choices().values()) == list(live.choices().values())
+    vertices = again.learner.engine.header_fields()["vertices"]
+    assert vertices == live.learner.engine.header_fields()["vertices"]
+
+
+def test_a_learner_that_knows_nothing_of_the_program_warns(tmp_path: Path) -> None:
+    live = program_of(STORED).live()
+    live(0)
+    live.learner.save(tmp_path / "learned")
+    other = program_of("@program\ndef h():\n    reward(choose(1, 2))", "h")
+    again = other.live(tmp_path / "learned")
+    with pytest.warns(UserWarning, match="h met none of the 4 places that the learner knows"):
+        again()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again()
+
+
+def test_functions_of_the_same_name_are_told_apart() -> None:
+    programs = [program_of(f"@program\ndef g():\n    reward(choose({x}, 2))", "g") for x in (1, 3)]
+    made = program_of("@program\ndef f():\n    one()\n    other()\none = other = None")
+    one, other = programs
+    made.function.__globals__.update(one=one, other=other)
+    live = made.live(exploration=0.3, seed=1)
+    for _ in range(300):
+        live()
+    live.greedy()
+    assert live.total == 2 + 3
 
 
 def test_choices_can_be_read_off() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
+import msgspec
 import numpy as np
 from gymnasium import spaces
 
@@ -55,6 +56,10 @@ def env_store(
         "n_exits": np.arange(WIDTH + 1),
     }
     return ContextStore(settings, flat, subject, own_root=own_root, random=random)
+
+
+Notes = dict[str, tuple[str, int, str, list[str]]]
+"""Choices of live programs, by name, as checkpoints keep them: see `LiveWorld`."""
 
 
 class EnvEngine(StoreEngine):
@@ -286,12 +291,17 @@ class EnvEngine(StoreEngine):
 
     def header_fields(self) -> dict[str, Any]:
         """The text part of a checkpoint."""
-        return self.numbering.header_fields()
+        notes = getattr(self.env.unwrapped, "notes", None)
+        fields = self.numbering.header_fields()
+        return fields if notes is None else {**fields, "notes": notes}
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take over what a checkpoint kept; the next step begins an episode."""
         self.numbering.restore(header)
         self.store.restore(arrays)
+        env: Any = self.env.unwrapped
+        if hasattr(env, "notes"):
+            env.notes = msgspec.convert(header.get("notes", {}), Notes)
         self._nested = None
         place = self.store.arrays["place"]
         place[[k.CONTEXT, k.HEIGHT, k.PAIR]] = 0

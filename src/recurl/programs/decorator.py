@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from os import PathLike
 from types import FrameType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -177,13 +178,17 @@ class Program:
         return Completion(unfolded, learner.policy(), arguments)
 
     def live(
-        self, learner: TabularLearner | type[TabularLearner] | None = None, **settings: Any
+        self,
+        learner: TabularLearner | type[TabularLearner] | str | PathLike[str] | None = None,
+        **settings: Any,
     ) -> Live:
         """The function at real work, with a learner that makes its choices.
 
         Args:
             learner: The class of a tabular learner, `RecursiveQLearning` if not given; or one that
-                was made before, on a `LiveWorld`.
+                was made before, on a `LiveWorld`; or the file in which ``live.learner.save`` left
+                one of that class, to go on with. Choices are known again by their function, their
+                place among its choices and calls, and their number of options.
             settings: Passed on to the class: seed, learning_rate, exploration, ...; the quantum
                 should not be finer than the noise.
 
@@ -201,7 +206,9 @@ class Program:
         from recurl.learn.tabular import RecursiveQLearning, TabularLearner
         from recurl.programs.live import Live, LiveWorld
 
-        if not isinstance(learner, TabularLearner):
+        if isinstance(learner, str | PathLike):
+            learner = RecursiveQLearning.load(learner, LiveWorld(), **settings)
+        elif not isinstance(learner, TabularLearner):
             learner = (learner or RecursiveQLearning)(LiveWorld(), **settings)
         return Live(self, learner)
 

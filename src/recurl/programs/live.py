@@ -8,10 +8,16 @@ the caller.
 
 from __future__ import annotations
 
+import ast
+import dis
 import inspect
+import linecache
 import random
+import re
+import warnings
 from collections.abc import Callable, Mapping
-from types import FrameType
+from functools import cache
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -19,7 +25,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recurl.errors import BusyError, LimitError, RecurlError
-from recurl.learn.env_engine import EnvEngine
+from recurl.learn.env_engine import EnvEngine, Notes
 from recurl.learn.loop_kernel import BEGIN
 from recurl.learn.turns import by_one_thread
 from recurl.model.numbers import exact
@@ -43,6 +49,12 @@ class LiveWorld(gym.Env[str, Any]):
 
     observation_space = spaces.Text(1000)
     action_space = spaces.Discrete(MOST_OPTIONS)
+
+    def __init__(self) -> None:
+        # By name of each choice: its function and line, what is seen there, and its options, as
+        # text; kept in checkpoints.
+        self.notes: Notes = {}
+
     metadata: dict[str, Any] = {"render_modes": [], "root_as_callee": True}  # noqa: RUF012
 
     def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -73,9 +85,12 @@ class Live:
             raise RecurlError("a live program needs a learner on LiveWorld(), not on a model")
         self.program, self.learner = program, learner
         self._engine = learner.engine
+        self._notes: dict[str, Any] = getattr(self._engine.env.unwrapped, "notes", {})
         self._vertices: dict[Any, int] = {}
         self._boxes: dict[Any, tuple[int, list[int]]] = {}
         self._options: dict[Any, tuple[Any, ...]] = {}
+        self._named: dict[str, Any] = {}
+        self._learned_before = set(self._engine.numbering.vertices)
         self._random = random.Random(learner.settings.seed)
         self._learning = True
         self.total, self.decisions = 0.0, 0
@@ -117,7 +132,20 @@ class Live:
             self._end()
             raise
         self._end()
+        self._check_known()
         return result
+
+    def _check_known(self) -> None:
+        """Warn if the first episode with choices met nothing of what the learner knew before."""
+        if self._options and self._learned_before:
+            if self._learned_before.isdisjoint(self._named):
+                warnings.warn(
+                    f"{self.program.name} met none of the {len(self._learned_before)} places that "
+                    "the learner knows: what it learned is for other functions, or for choices "
+                    "and calls in another order",
+                    stacklevel=5,
+                )
+            self._learned_before = set()
 
     def _end(self) -> None:
         """Report the end of an episode to the learner."""
@@ -130,9 +158,15 @@ class Live:
     def choices(self) -> dict[tuple[str, int], dict[Any, Any]]:
         """The best choice known, for each function and line, by what is observed there.
 
-        These are the choices of runs whose callers do not care which result they get.
+        These are the choices of runs whose callers do not care which result they get. Choices that
+        were learned before, and not met since, are on the line on which they stood then.
         """
         found: dict[tuple[str, int], dict[Any, Any]] = {}
+        for name, (function, line, text, texts) in self._notes.items():
+            vertex = self._engine.numbering.find(name)
+            if name not in self._named and vertex is not None:
+                option = texts[self._engine.greedy_action(0, vertex)]
+                found.setdefault((function, line), {})[_value(text)] = _value(option)
         for place, options in self._options.items():
             code, at, seen, *_ = place
             action = self._engine.greedy_action(0, self._vertices[place])
@@ -147,8 +181,12 @@ class Live:
         place = (frame.f_code, frame.f_lasti, self._seen(frame), self._outcome[-1], len(options))
         vertex = self._vertices.get(place)
         if vertex is None:
-            vertex = self._new_vertex(place, self._name(place), len(options))
+            name = self._name(place)
+            vertex = self._new_vertex(place, name, len(options))
             self._options[place] = options
+            code, at, seen = place[:3]
+            texts = list(map(repr, options))
+            self._notes[name] = code.co_name, _line(code, at), repr(seen), texts
         return options[self._land(vertex)]
 
     def draw(self, outcomes: Mapping[Any, Number]) -> Any:
@@ -229,7 +267,10 @@ class Live:
 
     def _name(self, place: tuple[Any, ...]) -> str:
         code, at, *rest = place
-        return f"{code.co_qualname}:{_line(code, at)}:{at} {rest}"
+        name = f"{code.co_qualname}: {_ordinal(code, at)} {rest}"
+        while self._named.setdefault(name, place) != place:
+            name += " again"  # another function of the same name
+        return name
 
     def _new_vertex(self, place: Any, name: str, actions: int) -> int:
         if actions > MOST_OPTIONS:
@@ -252,6 +293,45 @@ class Live:
         ports = [self._new_vertex((place, program, i), name, 1) for i, name in enumerate(names)]
         box = self._boxes[place, program] = self._engine.numbering.box(names), ports
         return box
+
+
+@cache
+def _ordinal(code: CodeType, at: int) -> str:
+    """A call in a function by what is called and its number among such calls: ``choose 1``.
+
+    Neither lines nor other calls count, so that it stays what it is when the rest is edited.
+    """
+    places = list(code.co_positions())
+    steps = dis.get_instructions(code)
+    calls = {places[s.offset // 2] for s in steps if s.opname.startswith("CALL")}
+    own = places[at // 2]
+    names = {place: _called(code, place) for place in {own, *calls}}
+    alike = [place for place, name in names.items() if name == names[own]]
+    return f"{names[own]} {sorted(alike, key=_order).index(own) + 1}"
+
+
+_Position = tuple[int | None, int | None, int | None, int | None]
+
+
+def _order(place: _Position) -> tuple[int, ...]:
+    line, last, column, end = place
+    return line or 0, column or 0, -(last or 0), -(end or 0)
+
+
+def _called(code: CodeType, place: _Position) -> str:
+    """The text of the function called at a place, if the source is there."""
+    line, _, column, _ = place
+    text = linecache.getline(code.co_filename, line) if line and column is not None else ""
+    found = re.match(r"[\w.]+", text.encode()[column:].decode(errors="replace"))
+    return found[0] if found else "call"
+
+
+def _value(text: str) -> Any:
+    """The value that a text stands for, or the text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
 
 
 def _line(code: Any, at: int) -> int:
