@@ -275,3 +275,11 @@ def test_features_that_the_model_has_not_are_an_error() -> None:
 def test_an_unknown_encoding_is_answered_with_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match=r"Did you mean 'onehot'\? Known: features, index"):
         encoding(recurl.zoo.cloud(), "one-hot")
+
+
+def test_masks_are_given_as_agents_with_masks_ask_for_them() -> None:
+    env = gym.make("recurl/Cloud-v0")
+    _, info = env.reset(seed=0)
+    masks = env.get_wrapper_attr("action_masks")()
+    assert masks.dtype == bool
+    assert masks.tolist() == info["action_mask"].astype(bool).tolist()

@@ -73,8 +73,8 @@ def test_what_keeps_the_protocol_passes() -> None:
         ({"call": {"event": None, "exits": MISSING}}, "step 1: .*'return', but no call is pending"),
         ({"end": {"event": "return", "exit": 0}}, "step 2: a run ends with the event None"),
         ({"call": {"action_mask": MISSING}}, "comes always or never"),
-        ({"call": {"action_mask": np.ones(2, bool)}}, r"int8 array of shape \(2,\)"),
-        ({"call": {"action_mask": np.ones(3, np.int8)}}, r"int8 array of shape \(2,\)"),
+        ({"call": {"action_mask": np.array([0.5, 1])}}, "a 0 or a 1 for each of 2 actions"),
+        ({"call": {"action_mask": np.ones(3, np.int8)}}, "a 0 or a 1 for each of 2 actions"),
         ({"call": {"action_mask": np.zeros(2, np.int8)}}, "leaves no action"),
         ({"back": {"reward": np.nan}}, "step 1: the reward must be finite, not nan"),
         ({"end": {"reward": -np.inf}}, "step 2: the reward must be finite, not -inf"),
@@ -144,3 +144,39 @@ def test_numbers_that_are_not_finite_are_found_in_parts_of_an_observation(inside
     finite_observation(inside(np.zeros(2)))
     with pytest.raises(ProtocolError, match="must be finite"):
         finite_observation(inside(np.array([0.0, np.inf])))
+
+
+class Masked(gym.Env[int, int]):
+    """Two states in turn; the mask of the first changes if asked to."""
+
+    observation_space, action_space = spaces.Discrete(2), spaces.Discrete(3)
+
+    def __init__(self, kind: Any, changes: bool = False) -> None:
+        self.kind, self.changes, self.at, self.runs = kind, changes, 0, 0
+
+    def info(self) -> dict[str, Any]:
+        marks = [1, int(self.changes and self.runs % 2), 1]
+        return {"event": None, "action_mask": np.array(marks, self.kind)}
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.at, self.runs = 0, self.runs + 1
+        return 0, self.info()
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        assert self.info()["action_mask"][action]
+        self.at += 1
+        return 1, 0.0, self.at == 2, False, self.info()
+
+
+@pytest.mark.parametrize("kind", [np.int8, bool, np.int64])
+def test_a_check_takes_the_masks_that_learners_take(kind: Any) -> None:
+    recurl.check_recursive_env(Masked(kind), steps=50)
+    recurl.QLearning(Masked(kind)).learn(50)
+
+
+def test_a_check_warns_of_masks_that_change_and_tables_refuse() -> None:
+    with pytest.warns(UserWarning, match="has changed.*tables refuse this, networks take it"):
+        recurl.check_recursive_env(Masked(np.int8, changes=True), steps=50)
+    with pytest.raises(ProtocolError, match="has changed"):
+        recurl.QLearning(Masked(np.int8, changes=True)).learn(50)

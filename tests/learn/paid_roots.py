@@ -148,4 +148,29 @@ class Crawl(gym.Env[int, int]):
         return self.result(0.0, event="return", exit=int(right))
 
 
-PAID = (Answer, Confirm, Phone, Fees, Crawl)
+class Review(Paid):
+    """Judge a document, or read for 1 what it cites; a right verdict on the first one pays 10."""
+
+    best = 6.75  # read: -1 + 0.3 * 6 + 0.7 * (7 + 2.5 * 0.6), where what is cited is judged at once
+    tolerance = 0.5
+    right = (0.6, 0.95, 0.7, 0.6)
+
+    def __init__(self) -> None:
+        super().__init__(4, 2)
+
+    def step(self, action: int) -> Result:
+        if not action and self.state == 0:
+            if self.np_random.random() < 0.3:
+                self.state = 3
+                return 3, -1.0, False, False, {"event": None}
+            self.callers.append(0)
+            return 0, -1.0, False, False, {"event": "call", "exits": (1, 2)}
+        right = self.np_random.random() < self.right[self.state]
+        if not self.callers:
+            return self.state, 10.0 * right, True, False, {"event": None}
+        self.callers.pop()
+        self.state = 1 if right else 2
+        return self.state, 0.0, False, False, {"event": "return", "exit": self.state - 1}
+
+
+PAID = (Answer, Confirm, Phone, Fees, Review, Crawl)

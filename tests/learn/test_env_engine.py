@@ -232,3 +232,9 @@ def test_environments_made_from_models_share_the_root_with_calls() -> None:
     apart, shared = (learner.learn(500) for learner in made)
     for name, array in shared.engine.arrays().items():
         assert np.array_equal(apart.engine.arrays()[name], array)
+
+
+def test_a_table_on_continuous_observations_says_what_helps() -> None:
+    learner = recurl.QLearning(gym.make("CartPole-v1"))
+    with pytest.warns(UserWarning, match="different observations in .* Use DeepRecursiveQLearning"):
+        learner.learn(6000)

@@ -50,3 +50,10 @@ def test_a_csv_file_is_continued(tmp_path: Path) -> None:
     lines = path.read_text().splitlines()
     assert [line.split(",")[0] for line in lines] == ["step", "100", "200"]
     assert lines[1].split(",")[1] == ""
+
+
+def test_a_run_that_takes_no_numbers_is_refused() -> None:
+    with pytest.raises(
+        TypeError, match=r"an object with log\(numbers, step=\.\.\.\), .* not <object"
+    ):
+        RunLogger(object())  # type: ignore[arg-type]

@@ -154,3 +154,46 @@ def test_flat_learners_need_no_state() -> None:
     env.reset()
     observation, *_, info = env.step(0)
     learner.predict(observation, info=info)
+
+
+def learners_of_all_kinds() -> list[Any]:
+    model, env = recurl.zoo.cloud(), gym.make("recurl/Cloud-v0")
+    small = {**ON_ENVIRONMENT, "evaluate_every": 0}
+    return [
+        recurl.RecursiveQLearning(model),
+        recurl.RecursiveQLearning(env),
+        recurl.QLearning(model),
+        recurl.ModelBasedRecursiveLearning(model, episode_limit=50),
+        recurl.DeepRecursiveQLearning(env, **small),
+    ]
+
+
+def test_what_is_not_an_observation_or_a_state_is_refused() -> None:
+    for learner in learners_of_all_kinds():
+        learner.learn(60)
+        info: Any = {"event": None, "action_mask": np.ones(2, np.int8)}
+        wrong = [-1, 10**6, 1.5, "x", None, [[[0]]], np.zeros((2, 2)), np.float64(2.0)]
+        for observation in wrong:
+            with pytest.raises(ProtocolError, match=r"not in the observation space|looks like"):
+                learner.predict(observation, info=info)
+        for state in ((99,), (-2,), "foo", 7, (None,), ((1.0, 2.0, 3.0),), (), object()):
+            with pytest.raises(ProtocolError, match="must be what the last prediction"):
+                learner.predict(0, state, info=info)
+        with pytest.raises(ProtocolError, match="info must be the environment's dictionary"):
+            learner.predict(0, info="x")
+        for given in ({"state": 7}, {"episode_start": [True] * 3}):
+            with pytest.raises(ValueError, match="2 observations need as many states"):
+                learner.predict(np.array([0, 0]), **given)
+        _, state = learner.predict(0, info=info)
+        if not learner.flat:
+            with pytest.raises(ProtocolError, match="no call is pending"):
+                learner.predict(5, state, info={**info, "event": "return", "exit": 0})
+
+
+def test_vertices_where_nothing_is_chosen_are_refused() -> None:
+    model = recurl.zoo.cloud()
+    learner = recurl.RecursiveQLearning(model).learn(500)
+    with pytest.raises(ProtocolError, match=r"T\.u2 has no actions"):
+        learner.predict(model.find("T.u2"))
+    with pytest.raises(ProtocolError, match=r"S\.u3 is not in T, which runs: hand on the state"):
+        learner.predict(model.find("S.u3"))

@@ -255,6 +255,11 @@ class ModelEnv(gym.Env[Any, Any]):
         mask: np.ndarray = self._masks[count].copy()
         return mask
 
+    def action_masks(self) -> np.ndarray:
+        """The mask of now as booleans: the method that agents like MaskablePPO call."""
+        mask: np.ndarray = self._mask().astype(bool)
+        return mask
+
     @cached_property
     def _masks(self) -> np.ndarray:
         """Masks of states with 0, 1, 2, ... actions."""

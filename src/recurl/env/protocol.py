@@ -8,8 +8,8 @@ An agent that ignores it sees an ordinary environment.
   each exit of what it called, in order. The step's own observation is the callee's first one.
 - With a return, ``info["exit"]``: the index of the exit that was taken. The observation is the one
   that the call announced for it.
-- ``info["action_mask"]`` (int8, 1 for each action that exists here): on reset and every step, or
-  never. Every action exists where there is none.
+- ``info["action_mask"]`` (int8 or bool, 1 for each action that exists here): on reset and
+  every step, or never. Every action exists where there is none.
 - ``terminated`` ends the whole run, pending calls included; its event is None.
 - ``info["counterfactuals"]``, optional: a tuple of `Counterfactual`, for steps that the same action
   would have made from other states. Learners learn from them, too. The attribute
@@ -440,6 +440,9 @@ class _Check:
         self._view = exits_view(env)
         self._called = self._returned = False
         self.depths = Depths()
+        # Actions of the observations seen, and whether some have changed.
+        self._allowed: dict[str, list[int]] = {}
+        self._changed = False
         env.action_space.seed(seed)
         self._reset(seed)
 
@@ -462,7 +465,7 @@ class _Check:
             self._demand(event is None, f"info['event'] must be None, not {event!r}")
             self._check_observation(observation)
             self.masks = "action_mask" in info
-            self._check_mask(info)
+            self._check_mask(observation, info)
         except ProtocolError as error:
             raise ProtocolError(f"reset: {error}") from None
 
@@ -480,7 +483,7 @@ class _Check:
             self.depths.note(*place, depth, paid, kind)
             self._observation = observation
             if not (terminated or truncated):
-                self._check_mask(info)
+                self._check_mask(observation, info)
         except ProtocolError as error:
             raise ProtocolError(f"step {number}: {error}") from None
         if terminated or truncated:
@@ -525,14 +528,16 @@ class _Check:
             raise not_announced(index, exits[index], observation)
         self._returned = True
 
-    def _check_mask(self, info: dict[str, Any]) -> None:
+    def _check_mask(self, observation: Any, info: dict[str, Any]) -> None:
         self.mask = info.get("action_mask")
         given = self.mask is not None
         self._demand(given == self.masks, "info['action_mask'] comes always or never")
         if self.mask is None:
             return
-        shape = (int(getattr(self.env.action_space, "n", -1)),)
-        good = isinstance(self.mask, np.ndarray) and self.mask.dtype == np.int8
-        good = good and self.mask.shape == shape
-        self._demand(good, f"info['action_mask'] must be an int8 array of shape {shape}")
-        self._demand(bool(self.mask.any()), "info['action_mask'] leaves no action")
+        allowed = allowed_actions(self.mask, int(getattr(self.env.action_space, "n", -1)))
+        self.mask = np.asarray(self.mask, np.int8)
+        before = self._allowed.setdefault(shown(observation), allowed)
+        if before != allowed and not self._changed:
+            self._changed = True
+            told = changed_mask(observation, allowed, before)
+            warnings.warn(f"{told}; tables refuse this, networks take it", stacklevel=5)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.compilation import compiled_aside
-from recurl.errors import LimitError
+from recurl.errors import LimitError, ProtocolError
 from recurl.learn import loop_kernel
 from recurl.learn import store_kernel as k
 from recurl.learn.rule_kernel import LEFT, STEPPED, greedy_call
@@ -174,12 +174,24 @@ class ModelEngine(StoreEngine):
         return int(greedy_call(self.store.header, context, box, int(observation)))
 
     def greedy(self, context: int, observation: Any, mask: np.ndarray | None) -> int:
-        """Action of greatest value at a vertex."""
-        return int(self.q_values(int(observation), context).argmax())
+        """Action of greatest value at a vertex.
+
+        Raises:
+            ProtocolError: It does not belong to the component that runs in the context.
+        """
+        vertex, model = int(observation), self.model
+        component = int(model.tables.vertex_component[vertex])
+        if not self.flat and context >= 0 and self.store.kind[context] != component:
+            running = model.names.components[self.store.kind[context]]
+            raise ProtocolError(
+                f"{model.vertex_name(vertex)} is not in {running}, which runs: hand on the state "
+                "that the last prediction returned"
+            )
+        return int(self.q_values(vertex, context).argmax())
 
     def legal(self, observation: Any, mask: np.ndarray | None) -> list[int]:
         """Actions that a vertex has."""
-        return list(range(len(self.q_values(int(observation), 0))))
+        return list(range(len(self.model.names.actions_of(int(observation)))))
 
     def q_values(self, vertex: int, context: int) -> Floats:
         """Q-values of a vertex in a context; the initial value in one that was never met."""

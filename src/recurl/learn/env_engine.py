@@ -103,6 +103,7 @@ class EnvEngine(StoreEngine):
         self._at = 0
         self._depths = None if flat or root_as_callee(env) else Depths()
         self._own_root = own_root
+        self._may_be_continuous = not isinstance(env.observation_space, spaces.Discrete)
         # Of each call that has not returned: its box, and the observations after its exits.
         self._calls: list[tuple[int, Sequence[Any]]] = []
         self._length, self._return = 0, 0.0
@@ -136,6 +137,16 @@ class EnvEngine(StoreEngine):
         if self._silent and not self.numbering.boxes:
             self._silent = False
             warnings.warn(SILENT, stacklevel=2)
+        if self._may_be_continuous and self.steps >= WATCHED:
+            self._may_be_continuous = False
+            met = len(self.numbering.vertices)
+            if met > self.steps / 2:
+                warnings.warn(
+                    f"{met:,} different observations in {self.steps:,} steps: a table learns "
+                    "nothing where hardly any comes again. Use DeepRecursiveQLearning or DQN, or "
+                    "round observations by a wrapper",
+                    stacklevel=3,
+                )
         if self._depths is not None and self.steps >= WATCHED:
             keys = list(self.numbering.vertices)
             depths, self._depths = self._depths, None

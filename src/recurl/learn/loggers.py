@@ -155,6 +155,11 @@ class RunLogger(Logger):
 
     @with_known_names
     def __init__(self, run: LoggedRun) -> None:
+        if not callable(getattr(run, "log", None)):
+            raise TypeError(
+                f"RunLogger takes an object with log(numbers, step=...), as wandb.init() returns "
+                f"it, not {run!r}"
+            )
         self.run = run
 
     def log(self, numbers: dict[str, float], step: int) -> None:

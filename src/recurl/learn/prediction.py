@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from recurl.env.observation import View
+from recurl.env.protocol import NOT_OBSERVATIONS, check_form, not_in_space
 from recurl.errors import ProtocolError
 from recurl.learn.event_reader import UNSEEN, EventReader
 from recurl.learn.greedy_episodes import CallStack
@@ -68,10 +69,13 @@ class Predictor:
     def is_batch(self, observation: Any) -> bool:
         """Whether there is one observation per environment."""
         space, seen = self.space, observation
-        while isinstance(space, spaces.Dict | spaces.Tuple):
-            key: Any = next(iter(space.spaces)) if isinstance(space, spaces.Dict) else 0
-            space, seen = space[key], seen[key]
-        return np.ndim(seen) == len(space.shape or ()) + 1
+        try:
+            while isinstance(space, spaces.Dict | spaces.Tuple):
+                key: Any = next(iter(space.spaces)) if isinstance(space, spaces.Dict) else 0
+                space, seen = space[key], seen[key]
+            return np.ndim(seen) == len(space.shape or ()) + 1
+        except NOT_OBSERVATIONS:
+            raise not_in_space(observation, self.space) from None
 
     def many(
         self,
@@ -84,11 +88,18 @@ class Predictor:
         """An action and a state for each environment."""
         lanes = self._lanes(observations)
         count = len(lanes)
-        old = [None] * count if states is None else list(states)
-        known = [None] * count if infos is None else list(infos)
-        if not len(old) == len(known) == count:
-            raise ValueError(f"{count} observations need as many states and infos")
-        fresh = np.broadcast_to(False if starts is None else np.asarray(starts, bool), count)
+        fresh = np.asarray(False if starts is None else starts, bool)
+        try:
+            old = [None] * count if states is None else list(states)
+            known = [None] * count if infos is None else list(infos)
+        except TypeError:
+            old = known = []
+        if not (len(old) == len(known) == count and fresh.shape in ((), (count,))):
+            raise ValueError(
+                f"{count} observations need as many states and infos, and one or as many "
+                "episode_start"
+            )
+        fresh = np.broadcast_to(fresh, count)
         found = [
             self.one(lanes[i], old[i], bool(fresh[i]), deterministic, known[i])
             for i in range(count)
@@ -113,7 +124,10 @@ class Predictor:
         info: dict[str, Any] | None,
     ) -> tuple[int, Contexts | Position]:
         """An action and a state."""
-        old = None if starts else state
+        check_form(observation, self.space)
+        if not isinstance(info, dict | None):
+            raise ProtocolError(f"info must be the environment's dictionary, not {info!r}")
+        old = None if starts else self._known(state)
         before = old.before if isinstance(old, Position) else None
         vertex = -1
         if info is None and not self._learner.flat:
@@ -122,6 +136,8 @@ class Predictor:
             vertex = self._reader.vertex(observation)
             info = self._reader.info(vertex, before)
         info = info or {}
+        if self._learner.model is not None:
+            self._demand_actions(int(observation))
         stack = CallStack(self._engine, old.contexts if isinstance(old, Position) else old or ())
         if old is not None:
             stack.follow(observation, info, self._view)
@@ -130,6 +146,22 @@ class Predictor:
         action = self._choose(stack.context, observation, info.get("action_mask"), deterministic)
         contexts = tuple(stack.contexts)
         return action, contexts if vertex < 0 else Position(contexts, (vertex, action))
+
+    def _known(self, state: Any) -> Any:
+        """A state that this learner may have returned."""
+        contexts = state.contexts if isinstance(state, Position) else state
+        good = isinstance(contexts, tuple | list) and len(contexts) > 0
+        if state is None or (good and all(map(self._engine.knows, contexts))):
+            return state
+        raise ProtocolError(
+            f"the state must be what the last prediction of this learner returned, or None where "
+            f"an episode begins, not {repr(state)[:100]}"
+        )
+
+    def _demand_actions(self, vertex: int) -> None:
+        model = self._learner.model
+        if model is not None and not model.tables.states[vertex]:
+            raise ProtocolError(f"{model.vertex_name(vertex)} has no actions to choose among")
 
     def _choose(self, context: Any, observation: Any, mask: Any, deterministic: bool) -> int:
         rate = self._learner.settings.exploration.without_budget

@@ -583,6 +583,10 @@ class StoreEngine:
         """Context in which an episode begins."""
         return 0
 
+    def knows(self, context: object) -> bool:
+        """Whether this is a context of a prediction; -1 stands for one that was never met."""
+        return isinstance(context, int) and -1 <= context < self.store.n_contexts
+
     @property
     def tally(self) -> tuple[int, float]:
         """Episodes ended since `begin_tally` was called, and the sum of their returns."""

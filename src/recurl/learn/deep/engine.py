@@ -45,6 +45,11 @@ class DeepEngine:
         """Context in which an episode begins."""
         return (0.0,) * self.program.shape.exits
 
+    def knows(self, context: object) -> bool:
+        """Whether this is a context of a prediction."""
+        fits = isinstance(context, tuple) and len(context) == len(self.start)
+        return fits and all(isinstance(value, float) for value in context)  # type: ignore[attr-defined]
+
     @property
     def stored(self) -> Transition:
         """The rows of the buffer as steps."""

@@ -354,6 +354,10 @@ class ModelBasedEngine:
         """Context in which an episode of the kept policy begins."""
         return self.kept.root
 
+    def knows(self, context: object) -> bool:
+        """Whether this is a context of a prediction."""
+        return isinstance(context, Context)
+
     def enter(self, context: Context, exits: Sequence[Any], observation: Any) -> Context:
         """Context that the kept policy enters by a call."""
         counts, at_root = self.counts, context.state in self.counts.root_states
