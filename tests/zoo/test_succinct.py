@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 from tests.zoo.reference import start_value
 
+import recurl
 from recurl import zoo
+from recurl.errors import LimitError
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 20])
@@ -25,3 +27,9 @@ def test_action_b_ends_a_component_everywhere() -> None:
 def test_none_is_refused() -> None:
     with pytest.raises(ValueError, match="n must be a whole number, at least 1, not 0"):
         zoo.succinct(0)
+
+
+def test_totals_beyond_floats_are_refused_by_name() -> None:
+    with pytest.raises(LimitError, match="about 1e308"):
+        recurl.solve(zoo.succinct(1024))
+    assert recurl.solve(zoo.succinct(1024), objective="min").upper <= 0

@@ -311,6 +311,7 @@ class Corrector:
         self._first = self._first or self._last
         return self._last
 
+    @np.errstate(all="ignore")  # what is not finite ends the search
     def _gmres(
         self, matrix: csr_array, c: Floats, x: Floats, lumped: Lumped, reduction: float
     ) -> int:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recurl.errors import LimitError
 from recurl.model.certificate import BestWays
 from recurl.model.tables import CALL, EXIT, Floats, Ints
 from recurl.policy import Policy
@@ -76,6 +77,9 @@ def solve_deterministic(
         exits[entry], total = found[0], total + model.exact.start(entry) * found[1]
     lower, upper = graph.by_vertex(best, root)
     low, high = (rounded(int(question.sign) * total) for rounded in (float_below, float_above))
+    if math.isinf(low) or math.isinf(high):
+        digits = len(str(abs(int(total)))) - 1
+        raise LimitError(f"the optimum is about 1e{digits}, and floats hold totals up to 1.8e308")
     proved = path_certificate(model, question, order, choice, exits) if ends else None
     certify = partial(general_certificate, model, question, epsilon, options)
     answer = Solution(

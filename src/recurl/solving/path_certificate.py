@@ -40,7 +40,8 @@ def path_certificate(
         exits: The exit by which each start leaves.
 
     Returns:
-        The certificate, or None if it had too many points, or entries call each other in circles.
+        The certificate, or None if it had too many points or too large numbers, or entries call
+        each other in circles.
     """
     t = model.tables
     root = tuple(question.root_values(t).tolist())
@@ -50,19 +51,19 @@ def path_certificate(
             if t.n_exits[c] == 1:
                 paths.point((c, (0.0,)))
         start = paths.point((t.start_component, root))
-    except _TooManyError:
+        pieces, start_pieces = paths.pieces(choice, exits)
+        ends = paths.claim(start, [pieces[i] for i in start_pieces], exits, root)
+        return question.certificate(
+            model,
+            ends if question.sign > 0 else (0.0 - ends[1], 0.0 - ends[0]),
+            points=paths.complete(),
+            pieces=pieces,
+            steps=paths.steps(),
+            start_points=[[(start, 1.0)]] * len(t.start_prob),
+            start_pieces=start_pieces,
+        )
+    except (_TooManyError, OverflowError):  # more points than fit, or numbers beyond floats
         return None
-    pieces, start_pieces = paths.pieces(choice, exits)
-    ends = paths.claim(start, [pieces[i] for i in start_pieces], exits, root)
-    return question.certificate(
-        model,
-        ends if question.sign > 0 else (0.0 - ends[1], 0.0 - ends[0]),
-        points=paths.complete(),
-        pieces=pieces,
-        steps=paths.steps(),
-        start_points=[[(start, 1.0)]] * len(t.start_prob),
-        start_pieces=start_pieces,
-    )
 
 
 class _TooManyError(Exception):
