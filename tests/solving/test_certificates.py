@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -88,3 +89,28 @@ def test_evidence_that_does_not_hold_is_not_handed_out() -> None:
     wrong = msgspec.structs.replace(found.certificate, lower=found.upper + 1, upper=None)
     with pytest.raises(CertificateError, match=r"no certificate .* holds .*the lower claim"):
         _ = replace(found, _certify=lambda: wrong).certificate
+
+
+@pytest.mark.parametrize(
+    ("of", "objective", "words"),
+    [
+        ("reward", "max", "greatest expected total reward"),
+        ("steps", "min", "least expected number of steps"),
+        ("exit:out", "min", "least probability to leave by out"),
+    ],
+)
+def test_a_certificate_names_its_question(
+    of: str, objective: str, words: str, tmp_path: Path
+) -> None:
+    model = recurl.zoo.gambler(p=0.4)
+    certificate = recurl.solve(model, of=of, objective=objective).certificate
+    certificate.save(tmp_path / "made.cert")
+    assert f'"claim":"{words}"' in (tmp_path / "made.cert").read_text()
+    assert f"proved: the {words} " in str(recurl.verify(model, certificate))
+    other = msgspec.structs.replace(certificate, claim="greatest number of stars")
+    with pytest.raises(
+        CertificateError, match=f"about the greatest number of stars, not the {words}"
+    ):
+        recurl.verify(model, other)
+    silent = msgspec.structs.replace(certificate, claim="")
+    assert recurl.verify(model, silent).claim == words

@@ -135,8 +135,8 @@ def test_the_actions_of_a_mere_circle_stay() -> None:
 TAMPERED = {
     "a higher lower claim": lambda c: msgspec.structs.replace(c, lower=c.lower + 0.01),
     "a lower upper claim": lambda c: msgspec.structs.replace(c, upper=c.upper - 0.01),
-    "another objective": lambda c: msgspec.structs.replace(c, objective="min"),
-    "another exit": lambda c: msgspec.structs.replace(c, exit_values=[0.0, 1.0]),
+    "another objective": lambda c: msgspec.structs.replace(c, objective="min", claim=""),
+    "another exit": lambda c: msgspec.structs.replace(c, exit_values=[0.0, 1.0], claim=""),
     "values 1 that go round": lambda c: raised(c),
     "an action that stays": lambda c: changed(c, actions=[0] * len(c.values.actions)),
     "no progress": lambda c: changed(c, progress=[0.0] * len(c.values.progress)),

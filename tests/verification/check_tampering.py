@@ -122,7 +122,8 @@ def certificates(seed: int) -> list[tuple[recurl.RMDP, Certificate]]:
         for objective in ("max", "min"):
             try:
                 with mock.patch.dict(solve_certified.__kwdefaults__, {"time_limit": 1.0}):
-                    certificate = recurl.solve(model, of=of, objective=objective).certificate
+                    solution = recurl.solve(model, of=of, objective=objective)
+                    certificate = _replace(solution.certificate, claim="")  # numbers alone decide
                 recurl.verify(model, certificate)
             except RecurlError:
                 continue

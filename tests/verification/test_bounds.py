@@ -56,7 +56,7 @@ def test_neither_may_be_missing(costly: tuple[recurl.RMDP, Certificate], missing
         # What is still to come is worth at most 0 here, which proves the lower end as well.
         assert recurl.verify(model, changed).theorems == ("costs", "nonpositive")
         worth = [1.0] * int(model.tables.n_exits[model.tables.start_component])
-        changed = msgspec.structs.replace(changed, exit_values=worth)
+        changed = msgspec.structs.replace(changed, exit_values=worth, claim="")
     with pytest.raises(CertificateError, match=r"a value >= 0|exits worth at most 0"):
         recurl.verify(model, changed)
 

@@ -25,7 +25,7 @@ total is asked for, the inequalities are (see also docs/explanation/certificates
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -191,7 +191,15 @@ class Certificate(msgspec.Struct, frozen=True):
     endless: str | None = None
     loops: list[int] = []
     ways: BestWays | None = None
+    claim: str = ""
     recurl_certificate: int = 1
+
+    def question(self, model: RMDP) -> str:
+        """The question that it answers, in words."""
+        t = model.tables
+        first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])
+        worth = {model.local_name(first + k): x for k, x in enumerate(self.exit_values) if x}
+        return in_words(self.objective, self.rewards, worth, self.endless)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate as JSON."""
@@ -249,6 +257,29 @@ def check_form(model: RMDP, given: Certificate) -> None:
     if not np.isfinite(np.fromiter(numbers(given), np.float64)).all():
         raise CertificateError("a number is not finite")
     _Form(model, given).check()
+    if given.claim not in ("", asked := given.question(model)):
+        raise CertificateError(f"it says that it is about the {given.claim}, not the {asked}")
+
+
+def in_words(objective: str, rewards: str, worth: Mapping[str, float], endless: str | None) -> str:
+    """A question in words, ``worth`` being that of the exits by name where it is not 0.
+
+    Example:
+        >>> in_words("min", "none", {"lost": 1.0}, None)
+        'least probability to leave by lost'
+    """
+    best = "greatest" if objective == "max" else "least"
+    if rewards == "none":
+        if list(worth.values()) == [1.0]:
+            return f"{best} probability to leave by {next(iter(worth))}"
+        total = "expected worth of the exit reached"
+    else:
+        words = {"model": "expected total reward", "steps": "expected number of steps"}
+        total = words[rewards]
+    exits = [f"{name} worth {value:g}" for name, value in worth.items()]
+    notes = [f"exits: {', '.join(exits)}"] if exits else []
+    notes += [f"{endless} for runs that do not end"] if endless else []
+    return f"{best} {total}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 def numbers(given: Certificate) -> Iterator[float]:

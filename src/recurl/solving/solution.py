@@ -123,7 +123,8 @@ class Solution:
         least, most = self.question.clear_bounds(self.model)
         lower = None if proved.lower is None else max(proved.lower, least)
         upper = None if proved.upper is None else min(proved.upper, most)
-        proved = msgspec.structs.replace(proved, lower=lower, upper=upper)
+        claim = proved.question(self.model)
+        proved = msgspec.structs.replace(proved, lower=lower, upper=upper, claim=claim)
         try:
             verify(self.model, proved)
         except CertificateError as error:
@@ -246,20 +247,10 @@ def _counted(what: str, count: float) -> str:
 
 def _asked(model: RMDP, question: Question) -> str:
     """The question in words."""
-    best = "greatest" if question.objective == "max" else "least"
-    endless = f" ({question.endless} for runs that do not end)" if question.endless else ""
-    if question.rewards == "steps":
-        return f"{best} expected number of steps{endless}"
-    if question.rewards == "model":
-        return f"{best} expected total reward{endless}"
     if question.rewards == "given end":
+        best = "greatest" if question.objective == "max" else "least"
         return f"{best} expected total reward of the runs that end"
-    if sorted(question.exit_values)[-2:] in ([1.0], [0.0, 1.0]):
-        t = model.tables
-        first = int(t.component_start[t.start_component] + t.n_entries[t.start_component])
-        name = model.local_name(first + question.exit_values.index(1.0))
-        return f"{best} probability to leave by {name}"
-    return f"{best} expected worth of the exit reached"
+    return question.certificate(model, (None, None)).question(model)
 
 
 class History:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from recurl.model.certificate import in_words
+
 THEOREMS = {
     "steps": "every policy ends within {steps:.6g} expected steps",
     "costs": "a policy that takes infinitely many steps on average pays infinitely much",
@@ -62,19 +64,7 @@ class Verdict:
     @property
     def claim(self) -> str:
         """The total that the interval is about, in words."""
-        best = "greatest" if self.objective == "max" else "least"
-        worth = self.exit_values
-        if self.rewards == "none":
-            if list(worth.values()) == [1.0]:
-                return f"{best} probability to leave by {next(iter(worth))}"
-            total = "expected worth of the exit reached"
-        else:
-            words = {"model": "expected total reward", "steps": "expected number of steps"}
-            total = words[self.rewards]
-        exits = [f"{name} worth {value:g}" for name, value in worth.items()]
-        notes = [f"exits: {', '.join(exits)}"] if exits else []
-        notes += [f"{self.endless} for runs that do not end"] if self.endless else []
-        return f"{best} {total}" + (f" ({'; '.join(notes)})" if notes else "")
+        return in_words(self.objective, self.rewards, self.exit_values, self.endless)
 
     def __str__(self) -> str:
         low = "-inf" if self.lower is None else repr(self.lower)
