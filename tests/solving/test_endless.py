@@ -105,6 +105,14 @@ def test_a_policy_that_cannot_surely_end_costs_infinitely_much() -> None:
     assert solved(model, "max", "-inf") == (-math.inf, -math.inf)
 
 
+def test_ends_that_are_rare_are_found_to_many_digits() -> None:
+    builder = recurl.Builder("rare").component("A", entries="in", exits="out").at("in")
+    builder.action("go").to("a").at("a").action("wait").to("a").action("try", reward=1)
+    model = builder.to("out", "1e-12").to("a", "0.999999999999").build()
+    low, high = solved(model, "min", "inf")
+    assert low <= 1e12 <= high <= (1 + 1e-12) * low
+
+
 @pytest.mark.parametrize("objective", ["min", "max"])
 def test_models_in_which_all_policies_end_do_not_care(objective: str) -> None:
     for model in (recurl.zoo.cloud(), recurl.zoo.cloud(exits=1), recurl.zoo.succinct(5)):

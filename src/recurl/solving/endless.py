@@ -136,6 +136,18 @@ def _staying(process: Process) -> Mask:
     return Incoming.of(process).lasting(process, stays)
 
 
+class _Found(NamedTuple):
+    """A policy that ends, its totals, a function that finds them, and whether none is better.
+
+    Where the last is not known, a better one would gain without limit, or floats fail.
+    """
+
+    choice: Ints
+    total: Floats
+    solved: Callable[[Floats], Floats | None]
+    closed: bool
+
+
 class _Ending:
     """Policies of a process that end, improved; rows are classes of states.
 
@@ -177,6 +189,12 @@ class _Ending:
         size = self._sums((self.prob + self.residue) * np.abs(change))
         return fall, 2.0 * self.terms * (size + self.paid) + 1e-300
 
+    def _grain(self, x: Floats) -> Floats:
+        """By how much the rounding of x itself changes its falls."""
+        row = self.row[self.own]
+        size = np.abs(x[row]) + np.abs(np.append(x, 0.0)[self.target])
+        return UNIT * self._sums(np.where(self.target == row, 0.0, self.prob * size))
+
     def first(self) -> Ints:
         """Actions that may come nearer to the end."""
         n = self.size
@@ -190,8 +208,8 @@ class _Ending:
         choice[self.row[self.own[hits]]] = self.own[hits]
         return choice
 
-    def evaluate(self, choice: Ints, slack: Floats) -> tuple[Floats, Floats] | None:
-        """The total of a policy with some slack, and what slack adds; None if it may not end."""
+    def solver(self, choice: Ints) -> Callable[[Floats], Floats | None] | None:
+        """A function from gains of a policy to its totals; None if the policy may not end."""
         from scipy.sparse import csr_array
 
         n, taken = self.size, np.zeros(len(self.gain), np.bool_)
@@ -210,32 +228,27 @@ class _Ending:
             found = solve_entries(*entries, gain / leaves)
             return found if found is not None and np.isfinite(found).all() else None
 
-        own = slack[choice]
-        x, added = solved(self.gain[choice] + own), solved(own)
-        if x is None or added is None:
-            return None
-        more = solved(own - self.falls(x)[0][choice])
-        return x if more is None else x + more, added
+        return solved
 
-    def improved(self, choice: Ints, slack: Floats) -> tuple[Ints, Floats, Floats, bool] | None:
-        """The best policy that ends, evaluated; and whether none can gain without end."""
-        begins, found = self.equations.action_start[:-1], self.evaluate(choice, slack)
-        for _ in range(_ROUNDS if found is not None else 0):
-            assert found is not None
-            better = 0.5 * slack - self.falls(found[0])[0]
+    def improved(self, choice: Ints, slack: Floats) -> _Found | None:
+        """The best policy that ends, for rewards with some slack; None if floats find none."""
+        begins, gain, last = self.equations.action_start[:-1], self.gain + slack, None
+        for _ in range(_ROUNDS):
+            solved = self.solver(choice)
+            x = None if solved is None else solved(gain[choice])
+            if solved is None or x is None:
+                return last
+            better = 0.5 * slack - self.falls(x)[0]
             best = np.maximum.reduceat(better, begins)
             rows = np.flatnonzero(best > np.maximum(better[choice], 0.0))
-            if len(rows) == 0:
-                return choice, *found, True
+            last = _Found(choice, x, solved, len(rows) == 0)
+            if last.closed:
+                return last
             hits = np.flatnonzero(better == best[self.row])
-            which, tried = np.zeros(self.size, np.int32), choice.copy()
+            which, choice = np.zeros(self.size, np.int32), choice.copy()
             which[self.row[hits]] = hits
-            tried[rows] = which[rows]
-            after = self.evaluate(tried, slack)
-            if after is None:
-                break
-            choice, found = tried, after
-        return None if found is None else (choice, *found, False)
+            choice[rows] = which[rows]
+        return last
 
     def bounds(self) -> tuple[Floats, Floats | None, Ints]:
         """Totals that a policy attains, totals that none exceeds if they are known, the policy.
@@ -251,15 +264,21 @@ class _Ending:
             found = self.improved(choice, slack)
             if found is None:
                 break
-            choice, x, added, closed = found
-            low, (above, doubt) = x - 2.0 * added, self.falls(x)
-            below, error = self.falls(low)
-            if (below[choice] <= -error[choice]).all():
-                if closed and (above >= doubt).all():
-                    return low, x, choice
-                attained = attained or (low, choice)
+            choice, x, solved, closed = found
+            if k > 0:
+                own = slack[choice]
+                more, added = solved(own - self.falls(x)[0][choice]), solved(own)
+                if more is None or added is None:
+                    break
+                x += more
+                low, (above, doubt) = x - 2.0 * added, self.falls(x)
+                below, error = self.falls(low)
+                if (below[choice] <= -error[choice]).all():
+                    if closed and (above >= doubt).all():
+                        return low, x, choice
+                    attained = attained or (low, choice)
             # As much as rounding may be wrong by, and more if that does not do.
-            slack = 2.0 * 4.0**k * (doubt + 2.0 * UNIT * np.abs(x)[self.row])
+            slack = 2.0 * 4.0**k * (self.falls(x)[1] + self._grain(x))
         if attained is None:
             raise NotProperError("floats do not tell what a policy that ends earns")
         return attained[0], None, attained[1]
