@@ -48,10 +48,13 @@ def value_after(
     discount: Fraction = Fraction(1),
     depth: int = 10**9,
     deeper: Callable[[tuple[int, ...], int], Fraction] = lambda stack, entry: Fraction(0),
+    *,
+    moves: bool = False,
 ) -> Fraction:
     """Greatest expected discounted reward of so many steps.
 
-    A call beyond a depth ends the run and pays what `deeper` says of the stack and the entry.
+    A call beyond a depth ends the run and pays what `deeper` says of the stack and the entry. Moves
+    into boxes and out of them may be discounted as well.
     """
     actions = choices(model)
 
@@ -65,7 +68,8 @@ def value_after(
             return p * r
         if len(after[0]) > depth:
             return p * (r + discount * deeper(*after))
-        return p * (r + discount * (best(left - 1, *after) if left > 1 else 0))
+        factor = discount * (discount if moves and len(after[0]) != len(stack) else 1)
+        return p * (r + factor * (best(left - 1, *after) if left > 1 else 0))
 
     return sum(p * best(horizon, (), v) for v, p in model.start_exact().items())
 

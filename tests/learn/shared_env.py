@@ -20,6 +20,8 @@ def draw(random: np.ndarray) -> float:
 
 
 class SharedEnv(gym.Env[Any, Any]):
+    metadata = {"root_as_callee": True}  # it shows a model  # noqa: RUF012
+
     def __init__(self, model: RMDP, random: np.ndarray, coding: str = "index") -> None:
         self.tables, self.random, self.coding = model.tables, random, coding
         self.outcomes = model.outcomes

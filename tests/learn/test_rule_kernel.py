@@ -197,9 +197,11 @@ def test_with_a_discount_exit_values_are_rounded_where_they_are(
 ) -> None:
     least, vector = normalised(given, quantum=0.001, grain=grain, gamma=0.9)
     spread, size = max(given) - min(given), max(map(abs, given))
-    step = max(0.001, 2 * spread / grain, 2 * size / grain**2)
+    step, level = max(0.001, 2 * spread / grain), max(0.001, 2 * size / 64)
     assert least == 0.0
-    assert np.abs(vector - np.array(given)).max() <= step / 2 + 1e-9
+    assert np.abs(vector - np.array(given)).max() <= (step + level) / 2 + 1e-9
+    differences = np.array(given) - min(given)
+    assert np.abs(vector - vector.min() - differences).max() <= step / 2 + 1e-9
     assert not np.signbit(vector[vector == 0]).any()
 
 

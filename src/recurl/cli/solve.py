@@ -68,6 +68,12 @@ def solve(
     memory: Annotated[
         float | None, real("Most bytes for the arrays of one step, such as 2e9.", above=0)
     ] = None,
+    count: Annotated[
+        str,
+        typer.Option(
+            help="What --discount counts: 'actions', or 'moves' for those through ports as well."
+        ),
+    ] = "actions",
     certificate: Annotated[
         Path | None, typer.Option(help="File for the evidence that `recurl verify` checks.")
     ] = None,
@@ -130,6 +136,7 @@ def solve(
             gamma=discount,
             seconds=seconds,
             memory=memory,
+            count=count,
             callback=progress.interval,
         )
     if certificate is not None:

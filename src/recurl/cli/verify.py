@@ -44,6 +44,7 @@ def verify(
             " documents by itself.",
         ),
     ] = False,
+    count: Annotated[str, typer.Option(help="What it counts, as given to solve.")] = "actions",
     json: AsJson = False,
 ) -> None:
     """Check a certificate, without trusting the solver.
@@ -64,7 +65,7 @@ def verify(
     found = read_model(model, texts := [*(parameters or []), *texts])
     document = Path(model) if model.endswith(".json") and not texts else None
     if discount not in (None, 1):
-        found, document = discount_steps(found, discount), None
+        found, document = discount_steps(found, discount, count=count), None
     try:
         with Progress(f"verifying {certificate}"):
             given = Certificate.load(certificate)

@@ -137,13 +137,19 @@ def greedy(h: np.ndarray, context: int, vertex: int) -> int:
     return action
 
 
+LEVELS = 64
+"""Steps of rounding from 0 to the farthest exit value, at most, where values are not shifted."""
+
+
 @inner
 def normalise(h: np.ndarray, kind: int) -> float:
     """Round the exit values in the vector, relative to m, which is returned.
 
     The step of rounding is the quantum, doubled until the values span at most ``grain`` steps (if
-    that is not 0): small differences are resolved finely, large ones coarsely. Values that are
-    not shifted may also be a long way from 0; there the step is at least 1/grain² of them.
+    that is not 0): small differences are resolved finely, large ones coarsely. With a discount
+    values are not shifted, and the least of them is rounded apart, in steps of which `LEVELS` or
+    fewer lead from 0 to the farthest: a common level matters less than what exits differ by,
+    because it seldom changes which action is best, and its error fades with each call.
     """
     vector, numbers, count = floats(h, VECTOR), floats(h, NUMBERS), longs(h, N_EXITS)[kind]
     quantum, grain, shifted = numbers[QUANTUM], numbers[GRAIN], numbers[GAMMA] == 1.0
@@ -154,19 +160,21 @@ def normalise(h: np.ndarray, kind: int) -> float:
         least = vector[i] if vector[i] < least else least
         greatest = vector[i] if vector[i] > greatest else greatest
         size += abs(vector[i])
-    off = least if shifted else 0.0
-    if grain > 0.0 and quantum > 0.0:
-        span = greatest - least
+    off, level = least if shifted else 0.0, 0.0
+    if quantum > 0.0:
         if not shifted:
-            far = (greatest if greatest > -least else -least) / grain
-            span = far if far > span else span
-        while grain * quantum < span < np.inf:
+            step, far = quantum, greatest if greatest > -least else -least
+            while LEVELS * step < far < np.inf:
+                step *= 2.0
+            level = np.rint(least / step) * step
+        while 0.0 < grain * quantum < greatest - least < np.inf:
             quantum *= 2.0
     for i in range(count):
-        vector[i] -= off
         if quantum > 0.0:
             # Adding 0 turns -0 into 0, which has other bits.
-            vector[i] = np.rint(vector[i] / quantum) * quantum + 0.0
+            vector[i] = level + np.rint((vector[i] - least) / quantum) * quantum + 0.0
+        else:
+            vector[i] -= off
     return off if size < np.inf else np.nan
 
 

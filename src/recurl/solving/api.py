@@ -44,6 +44,7 @@ def solve(
     endless: str | None = None,
     at_least: float | None = None,
     gamma: float | str | None = 1,
+    count: str = "actions",
     near: Sequence[Floats] = (),
     seconds: float | None = None,
     memory: float | None = None,
@@ -72,6 +73,8 @@ def solve(
         gamma: Discount of each step, in (0, 1]; below 1, solves ``discount_steps(model, gamma)``,
             which is the model of the solution and of its certificate. The policy is one for the
             model given. Discounted totals are always finite.
+        count: What the discount counts, ``"actions"`` or, as in the paper, ``"moves"``; see
+            `discount_steps`.
         near: The ``points`` of the solution of a similar model, to begin with. A search for several
             exits may take less time then; what it proves rests on this model alone.
         seconds: Time that it may take, about; the best interval that is proved by then is the
@@ -109,7 +112,7 @@ def solve(
     if rate is not None:
         from recurl.solving.discounted import discounted_model, undiscounted_policy
 
-        model = discounted_model(model, rate, of)
+        model = discounted_model(model, rate, of, count)
     question = asked = question_of(model, of, objective, endless)
     kernel = _answering(_solver(model, method, _points(near)))
     if asked.endless is not None:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from recurl.model.tables import Ints
 
 
-def discounted_model(model: RMDP, gamma: float | str, of: str = "reward") -> RMDP:
+def discounted_model(
+    model: RMDP, gamma: float | str, of: str = "reward", count: str = "actions"
+) -> RMDP:
     """The model whose total reward is the discounted one of another.
 
     Raises:
@@ -22,10 +24,10 @@ def discounted_model(model: RMDP, gamma: float | str, of: str = "reward") -> RMD
     """
     if of != "reward":
         raise ValueError(f"gamma discounts rewards, not {of!r}")
-    return discount_steps(model, gamma)
+    return discount_steps(model, gamma, count=count)
 
 
-def discounted_policy(policy: Policy, gamma: float | str) -> Policy:
+def discounted_policy(policy: Policy, gamma: float | str, count: str = "actions") -> Policy:
     """The policy in the discounted model: it does there what it does in its own.
 
     Example:
@@ -34,9 +36,10 @@ def discounted_policy(policy: Policy, gamma: float | str) -> Policy:
         >>> discounted_policy(policy, 0.9).action_name("S.u3")
         'fast'
     """
-    model, component = discounted_model(policy.model, gamma), policy.context_component
-    slot, count = _slots_with_lanes(policy.model, model, component)
-    actions, callees = np.zeros((2, count), np.int32)
+    model = discounted_model(policy.model, gamma, count=count)
+    component = policy.context_component
+    slot, size = _slots_with_lanes(policy.model, model, component)
+    actions, callees = np.zeros((2, size), np.int32)
     actions[slot], callees[slot] = policy.actions, policy.callees
     return _policy_like(policy, model, actions, callees)
 

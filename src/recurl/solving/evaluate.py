@@ -129,6 +129,7 @@ def evaluate(
     *,
     exit_values: Sequence[float] | None = None,
     gamma: float | str | None = 1,
+    count: str = "actions",
 ) -> Evaluation:
     """The expected total reward of a policy of any kind, and how its runs end.
 
@@ -143,6 +144,7 @@ def evaluate(
             ``discount_steps(model, gamma)``, which is the model of the evaluation. A worth of exits
             is discounted too, and stopped runs leave by one more exit, worth 0. Steps and exits are
             those of that model.
+        count: What the discount counts; see `discount_steps`.
 
     Example:
         >>> import recurl
@@ -156,13 +158,13 @@ def evaluate(
     if gamma is not None and exact(gamma) != 1:
         from recurl.solving.discounted import discounted_policy
 
-        policy = discounted_policy(policy, gamma)
+        policy = discounted_policy(policy, gamma, count)
         names, worth = _exits(policy, [*worth.tolist(), 0.0])
     rows = rows_of_policy(policy)
     found = expectations(rows, exact=ExactRows(policy))
     at, start = rows.start, _Start(policy.model)
-    leaving, count = found.leaving, len(names)
-    exits = [start.interval(leaving.lower[at, k], leaving.upper[at, k]) for k in range(count)]
+    leaving, n_exits = found.leaving, len(names)
+    exits = [start.interval(leaving.lower[at, k], leaving.upper[at, k]) for k in range(n_exits)]
     sure = bool(leaving.sure[at].all())
     steps = start.interval(found.steps_lower[at], found.steps_upper[at])
     reward = start.interval(found.reward_lower[at], found.reward_upper[at])

@@ -43,6 +43,25 @@ def test_steps_give_the_discounted_value_by_definition(model: RMDP) -> None:
 
 
 @given(models())
+def test_moves_through_ports_can_be_discounted_too(model: RMDP) -> None:
+    factor = Fraction(9, 10)
+    discounted = recurl.discount_steps(model, factor, count="moves")
+    for horizon in (1, 2, 4):
+        assert value_after(discounted, horizon) == value_after(model, horizon, factor, moves=True)
+
+
+def test_what_a_discount_counts_is_the_same_for_every_verb() -> None:
+    model = recurl.zoo.cloud()
+    moves = recurl.solve(recurl.discount_steps(model, "0.9", count="moves"))
+    found = recurl.solve(model, gamma="0.9", count="moves")
+    assert found.value == pytest.approx(moves.value, abs=1e-5)
+    own = recurl.evaluate(found.policy, gamma="0.9", count="moves")
+    assert found.lower - 1e-9 <= own.value <= found.upper + 1e-9
+    with pytest.raises(recurl.errors.UnknownNameError, match="moves"):
+        recurl.solve(model, gamma=0.9, count="move")
+
+
+@given(models())
 def test_steps_keep_the_rules_of_models_and_floats_of_binary_ones(model: RMDP) -> None:
     exact, floats = recurl.discount_steps(model, 0.9), recurl.discount_steps(binary(model), 0.9)
     assert (floats.exact.binary, exact.exact.binary) == (True, False)

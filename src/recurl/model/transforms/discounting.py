@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recurl.errors import ModelError, Problem
+from recurl.errors import ModelError, Problem, UnknownNameError
 from recurl.model.names import unused_name
-from recurl.model.tables import CALL, RETURN, Layout
+from recurl.model.tables import CALL, CALLS, RETURN, Layout
 from recurl.model.transforms.columns import Transitions, Words, model_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from recurl.model.tables import Ints, Tables
 
 
-def discount_steps(model: RMDP, discount: Number) -> RMDP:
+COUNTS = ("actions", "moves")
+"""Ways to count the steps of a discount."""
+
+
+def discount_steps(model: RMDP, discount: Number, *, count: str = "actions") -> RMDP:
     """Discount a model step by step: every step stops the whole run with probability 1 - λ.
 
     The value becomes E[Σ λᵗ rₜ] over the steps t = 0, 1, ... of a run. Every component gets one
@@ -32,9 +36,14 @@ def discount_steps(model: RMDP, discount: Number) -> RMDP:
     A run that was stopped leaves its pending boxes one by one, through their lanes. These are
     steps without reward: they do not count in the value, but they do in lengths.
 
+    With ``count="moves"`` entering a box and leaving by an exit count as steps, too, as in the
+    paper: x(v, call) = λ x(v', entry) and v'[exit] = λ x(v, return port). The end of the run does
+    not count. So what happens in a call is worth less than the same actions without it.
+
     Args:
         model: The model.
         discount: λ, in (0, 1).
+        count: What is discounted: ``"actions"``, or ``"moves"`` for those through ports as well.
 
     Example:
         >>> import recurl
@@ -44,8 +53,10 @@ def discount_steps(model: RMDP, discount: Number) -> RMDP:
         >>> model.exact.prob(2)
         Fraction(1, 10)
     """
+    if count not in COUNTS:
+        raise UnknownNameError("count", count, COUNTS)
     edges, t = Transitions.of(model), model.tables
-    scaled, stops = _discounted(model, edges, discount)
+    scaled, stops = _discounted(model, edges, discount, moves=count == "moves")
     lanes = ExitLanes.of(t)
     component = t.vertex_component[t.action_vertex]
     boxes = len(lanes.ports)
@@ -112,17 +123,31 @@ def discount_boxes(model: RMDP, discount: Number) -> RMDP:
 
 
 def _discounted(
-    model: RMDP, edges: Transitions, discount: Number
+    model: RMDP, edges: Transitions, discount: Number, *, moves: bool = False
 ) -> tuple[Transitions, Transitions]:
-    """The transitions scaled by λ, and the additional one of each action, still without target."""
+    """The transitions scaled by λ, and the additional one of each action, still without target.
+
+    Where moves count, what follows a return port is scaled a second time, its rewards included, and
+    so is what follows a call.
+    """
     factor = edges.column.number(discount)
     if not 0 < factor < 1:
         raise ValueError(f"the discount must lie strictly between 0 and 1, not {discount}")
     t = model.tables
-    expected = np.add.reduceat(edges.prob * edges.reward, t.transition_start[:-1])
-    actions = np.arange(t.n_actions)
-    rest = edges.column.full(t.n_actions, 1 - factor)
-    return edges._replace(prob=edges.prob * factor), Transitions(actions, actions, rest, expected)
+    begin, actions = t.transition_start[:-1], np.arange(t.n_actions)
+    if not moves:
+        expected = np.add.reduceat(edges.prob * edges.reward, begin)
+        rest = edges.column.full(t.n_actions, 1 - factor)
+        scaled = edges._replace(prob=edges.prob * factor)
+        return scaled, Transitions(actions, actions, rest, expected)
+    one = edges.column.number(1)
+    returned = (t.vertex_kind[t.action_vertex] == RETURN)[edges.action]
+    paid = np.where(returned, factor, one)
+    goes_on = factor * paid * np.where(t.move == CALLS, factor, one)
+    rest = one - np.add.reduceat(edges.prob * goes_on, begin)
+    expected = np.add.reduceat(edges.prob * edges.reward * (paid - goes_on), begin) / rest
+    scaled = edges._replace(prob=edges.prob * goes_on)
+    return scaled, Transitions(actions, actions, rest, expected)
 
 
 def _check_one_exit(model: RMDP) -> None:
