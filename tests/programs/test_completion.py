@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -161,17 +162,45 @@ def test_a_choice_may_depend_on_the_types_inside_a_value() -> None:
     assert completion.run(50).min() == 1
 
 
+def test_the_source_says_what_it_holds_for_and_leaves_open_what_no_run_reaches() -> None:
+    program = program_of(
+        """
+        @program
+        def f(n, way):
+            if n > 3:
+                if choose("drop everything", "keep") == "drop everything":
+                    reward(-100)
+            reward(choose(1, n))
+        """
+    )
+    completion = program.solve(2, "net")
+    source = completion.source()
+    assert source.startswith("# f(2, 'net'): the greatest expected total reward is 2.\n")
+    assert '        if unreached("drop everything", "keep") == "drop everything":\n' in source
+    assert completion.play().total == 2
+    namespace: dict[str, Any] = {}
+    exec(source, namespace)  # noqa: S102 (our own text)
+    with pytest.raises(AssertionError, match=r"a choice that was not solved for: .'drop everyth"):
+        namespace["f"](5, "net")
+    least = program.solve(5, "net", objective="min", of="reward", gamma="0.5").source()
+    assert least.startswith("# f(5, 'net'): the least expected total reward is ")
+    assert ", discounted by 0.5 per step.\n" in least.split("import")[0].replace("\n# ", " ")
+    assert "unreached" not in least
+    learned = program.learn(2, "net", steps=2000).source()
+    assert learned.startswith("# f(2, 'net'): with choices that were learned, worth 2 on average.")
+
+
 def test_words() -> None:
     completion = VALUES["retry"][0].solve()
     assert repr(completion) == "<Completion of retry: worth -1.66667>"
-    assert str(completion).startswith("retry completed (stackless), worth -1.66667:\n\nimport")
+    assert str(completion).startswith("retry completed (stackless), worth -1.66667:\n\n# retry(): ")
     assert completion.model == VALUES["retry"][0].model()
     assert recurl.evaluate(completion.policy).value == completion.value
 
 
 def test_notebooks_show_the_source() -> None:
     html = VALUES["retry"][0].solve()._repr_html_()
-    assert html.startswith("<p>retry, worth -1.66667</p><pre>import random")
+    assert html.startswith("<p>retry, worth -1.66667</p><pre># retry(): the greatest")
     assert "while flip(" not in html
     assert "    if flip(0.4):\n        retry()" in html
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+import textwrap
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from html import escape
@@ -18,7 +19,9 @@ import numpy as np
 
 from recurl.errors import NotProperError
 from recurl.model import html
+from recurl.model.limits import cut
 from recurl.policy import Policy
+from recurl.programs.code import value_text
 from recurl.programs.play import Play
 from recurl.programs.printing import Printed, print_completion
 from recurl.programs.program_policy import ProgramPolicy, SharedStates
@@ -53,6 +56,7 @@ class Completion:
         ...         server()
         >>> completion = server.solve()
         >>> print(completion.source())
+        # server(): the greatest expected total reward is in [-1.666666667, -1.666666667], width ...
         import random
         ...
         def server():
@@ -115,10 +119,26 @@ class Completion:
 
     @cached_property
     def _printed(self) -> Printed:
-        return print_completion(self._chosen)
+        printed = print_completion(self._chosen)
+        return printed._replace(text=f"{self._header()}\n{printed.text}")
+
+    def _header(self) -> str:
+        """A comment that says for which call and question the source holds, and what it earns."""
+        name = self.unfolded.exploration.functions[0].name
+        said = f"with choices that were learned, worth {self.value:.6g} on average"
+        if self.solution is not None:
+            said = self.solution.statement
+        if self.discount is not None:
+            said += f", discounted by {self.discount} per step"
+        call = f"{name}({', '.join(map(value_text, self.arguments))})"
+        lines = textwrap.wrap(f"{cut(call)}: {said}.", 98, break_long_words=False)
+        return "\n".join(f"# {line}" for line in lines)
 
     def source(self) -> str:
         """The completed program as Python source that does not need this library.
+
+        A comment at its head says for which call it holds, and what it earns. Choices to which no
+        run from that call comes are left open, as calls of ``unreached``.
 
         Where the best choice depends on the context, functions have a parameter ``context``, and a
         comment says what each context means: who calls, and what the exits are worth to it.

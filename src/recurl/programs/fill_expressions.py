@@ -34,6 +34,10 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 
 
+UNREACHED = "unreached"
+"""Name of the function that stands for a choice to which no run comes."""
+
+
 @dataclass(eq=False)
 class FilledPart:
     """An expression after its holes were filled.
@@ -357,16 +361,17 @@ class Filling:
             known = all(value_of(result) is not UNKNOWN for result in choice.table.rows.values())
             made = parsed(table_text(choice.table, self.writer))
             return FilledPart(made, choice.table if known else None, chosen=known)
-        args = self._rebuilt_arguments(node).args
-        if choice is None and not any(self.has_effects(part) for part in args):
-            # Never reached under this policy: any option will do.
-            return FilledPart(_first_option(args))
+        made = self._rebuilt_arguments(node)
+        if choice is None:
+            name = ast.Name(self.names[UNREACHED], ast.Load())
+            return FilledPart(_with(made, node, func=name))
+        args = made.args
         starred = any(isinstance(part, ast.Starred) for part in args)
-        if choice is not None and choice.table.constant and len(args) > 1 and not starred:
+        if choice.table.constant and len(args) > 1 and not starred:
             others = [part for i, part in enumerate(args) if i != choice.table.result]
             if not any(map(self.has_effects, others)):
                 return FilledPart(args[choice.table.result])
-        index = parsed("0" if choice is None else table_text(choice.table, self.writer))
+        index = parsed(table_text(choice.table, self.writer))
         alone = len(args) == 1 and not isinstance(args[0], ast.Starred)
         return FilledPart(_item(args[0] if alone else ast.Tuple(args, ast.Load()), index))
 
@@ -382,14 +387,6 @@ def _with(made: ast.Call, node: ast.Call, **fields: Any) -> ast.Call:
     for name, value in fields.items():
         setattr(made, name, value)
     return made
-
-
-def _first_option(args: Sequence[ast.expr]) -> ast.expr:
-    first = args[0]
-    if isinstance(first, ast.Starred):
-        return _item(first.value, ast.Constant(0))
-    many = len(args) == 1 and isinstance(first, ast.List | ast.Tuple | ast.Call)
-    return _item(first, ast.Constant(0)) if many else first
 
 
 def _item(value: ast.expr, index: ast.expr) -> ast.expr:

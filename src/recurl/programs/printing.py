@@ -12,7 +12,7 @@ from recurl.model.names import unused_name
 from recurl.programs.decorator import Program
 from recurl.programs.definitions import needed
 from recurl.programs.explore import REWARD
-from recurl.programs.fill_expressions import Filling
+from recurl.programs.fill_expressions import UNREACHED, Filling
 from recurl.programs.fold_statements import fold
 from recurl.programs.holes import CONTEXT, Holes, holes_of
 from recurl.programs.layout import layout
@@ -40,7 +40,12 @@ def {pick}(outcomes):
     """A value drawn from {{value: probability}}."""
     return random.choices(list(outcomes), [float(Fraction(p)) for p in outcomes.values()])[0]
 '''
-WORDS = {"reward": REWARD_TEXT, "flip": FLIP_TEXT, "pick": PICK_TEXT}
+UNREACHED_TEXT = '''
+def {unreached}(*options):
+    """Stands for a choice to which no run comes that begins as said above."""
+    raise AssertionError(f"a choice that was not solved for: {{options}}")
+'''
+WORDS = {"reward": REWARD_TEXT, "flip": FLIP_TEXT, "pick": PICK_TEXT, UNREACHED: UNREACHED_TEXT}
 
 
 class Printed(NamedTuple):

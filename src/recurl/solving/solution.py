@@ -193,9 +193,14 @@ class Solution:
         axes.legend(frameon=False)
         return axes
 
+    @property
+    def statement(self) -> str:
+        """The question and the interval in words."""
+        return f"the {_asked(self.model, self.question)} is {self._interval()}"
+
     def __str__(self) -> str:
         work = ", ".join(starmap(_counted, self.work.items()))
-        said = f"the {_asked(self.model, self.question)} is {self._interval()}"
+        said = self.statement
         if self.is_open:
             said = f"open end: {said}; {self.reason}"
         elif self.epsilon is not None and self.gap > self.epsilon:
