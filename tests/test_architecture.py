@@ -1,5 +1,6 @@
 """docs/architecture.md names files that exist, every room, and rooms in the order of imports."""
 
+import ast
 import re
 from collections import Counter
 from pathlib import Path
@@ -43,3 +44,32 @@ def test_one_name_is_one_thing():
     for file in (ROOT / "src" / "recurl").rglob("*.py"):
         names.update(re.findall(r"^class ([A-Za-z]\w*)", file.read_text(encoding="utf-8"), re.M))
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_names_with_an_underscore_are_our_own() -> None:
+    """What a library calls private may go with its next release.
+
+    Of named tuples and processes they are public. The stamp of compiled kernels has no other door.
+    """
+    public = {"_replace", "_asdict", "_fields", "_exit"}
+    kernels = {"_cache", "_cache_file", "_source_stamp"}
+    trees = [
+        ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "src").rglob("*.py"))
+    ]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    own |= {node.id for node in nodes if isinstance(node, ast.Name)}
+    own |= {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in ("self", "made")
+    }
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__":
+            used |= {*(node.module or "").split("."), *(alias.name for alias in node.names)}
+    private = {name for name in used if name.startswith("_") and not name.endswith("__")}
+    assert private - own - public - kernels == set()

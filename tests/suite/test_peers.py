@@ -8,7 +8,7 @@ import pytest
 
 from recurl.errors import MissingExtraError
 from recurl.suite.agents import find_agent, played_episode
-from recurl.suite.peers import PEERS, PeerTrainee, whole_sequences
+from recurl.suite.peers import PEERS, PeerTrainee
 from recurl.suite.tasks import find_setting
 
 
@@ -68,45 +68,3 @@ def test_episodes_side_by_side_are_those_played_one_by_one() -> None:
     alone = [played_episode(env, one._begin(), seed) for seed in seeds]
     assert one.test_episodes(seeds) == alone
     assert all(episode.ended for episode in alone)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("length", [1, 7])
-def test_whole_sequences_are_those_of_single_steps(length: int) -> None:
-    if not installed("sb3-recurrent-ppo"):
-        pytest.skip("needs sb3_contrib: make install-bench")
-    import torch
-    from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
-
-    torch.manual_seed(0)
-    lstm = torch.nn.LSTM(3, 4)
-    features = torch.randn(5 * length, 3)
-    states = (torch.randn(1, 5, 4), torch.randn(1, 5, 4))
-    starts = torch.zeros(5, length)
-    starts[[1, 3], 0] = 1.0  # two sequences begin an episode, three go on with one
-    given = (features, states, starts.flatten(), lstm)
-    outputs, after = whole_sequences(*given)
-    by_steps, after_steps = RecurrentActorCriticPolicy._process_sequence(*given)
-    assert torch.allclose(outputs, by_steps, atol=1e-6)
-    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(after, after_steps, strict=True))
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_states_are_reset_only_where_sequences_of_a_buffer_begin(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    if not installed("sb3-recurrent-ppo"):
-        pytest.skip("needs sb3_contrib: make install-bench")
-    setting = find_setting("epidemic-small")
-    one, longest = PeerTrainee("sb3-recurrent-ppo", setting, setting.model(), seed=0), 0
-
-    def watched(features, states, starts, lstm):  # type: ignore[no-untyped-def]
-        nonlocal longest
-        starts_of = starts.reshape(states[0].shape[1], -1)
-        assert not starts_of[:, 1:].any()
-        longest = max(longest, starts_of.shape[1])
-        return whole_sequences(features, states, starts, lstm)
-
-    monkeypatch.setattr(one.peer.policy, "_process_sequence", watched)
-    one.train([256], lambda _: None, lambda: False)
-    assert longest > 1

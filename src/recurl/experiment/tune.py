@@ -133,14 +133,16 @@ def tune(
         models = {one.name: one.model.make() for one in search.experiments}
         optima = _optima(search, models, folder)
         store = Store(folder if checkpoints is None else checkpoints)
+        url = storage or f"sqlite:///{folder.absolute() / STORAGE}"
+        trials = optuna.storages.get_storage(url)
         study = optuna.create_study(
-            storage=storage or f"sqlite:///{folder.absolute() / STORAGE}",
+            storage=trials,
             study_name=search.method.name,
             direction="maximize",
             pruner=optuna.pruners.MedianPruner(n_startup_trials=search.at_once),
             load_if_exists=True,
         )
-        driver = _Trials(search, study, store, watch or TuneWatch())
+        driver = _Trials(search, study, trials, store, watch or TuneWatch())
         run_pieces(
             _probe,
             driver.begin(),
@@ -182,8 +184,11 @@ def _probe(shared: _Shared, probe: Probe, link: PieceLink) -> float:
 class _Trials(Observer):
     """The trials that run now, from rung to rung."""
 
-    def __init__(self, search: SettingsSearch, study: Any, store: Store, watch: TuneWatch) -> None:
+    def __init__(
+        self, search: SettingsSearch, study: Any, storage: Any, store: Store, watch: TuneWatch
+    ) -> None:
         self._search, self._study, self._store, self._watch = search, study, store, watch
+        self._storage = storage
         self._trials: dict[int, Any] = {}
         self._rung = 0
         self._missing = 0
@@ -207,7 +212,9 @@ class _Trials(Observer):
         size = self._search.at_once
         first = min((one.number for one in open_), default=len(known)) // size * size
         last = min(first + size, self._search.trials)
-        self._trials = {one.number: Trial(self._study, one._trial_id) for one in open_}
+        study = self._storage.get_study_id_from_name(self._study.study_name)
+        id_of = self._storage.get_trial_id_from_study_id_trial_number
+        self._trials = {one.number: Trial(self._study, id_of(study, one.number)) for one in open_}
         for number in range(len(known), last):
             self._trials[number] = self._choose(number)
         # One that was stopped while it reported repeats the report, which changes nothing.

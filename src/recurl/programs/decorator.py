@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from os import PathLike
@@ -12,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, overload
 
 from recurl.errors import RecurlError
-from recurl.programs.language import current, running
+from recurl.programs.language import caller, current, running
 from recurl.programs.play import Chooser, Play, Player
 from recurl.programs.steps import STATES
 from recurl.programs.syntax import Source, read_source
@@ -99,7 +98,7 @@ class Program:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function from another program, under the current runner."""
         runner = current(self.name)
-        return runner.call(self, arguments, named, sys._getframe(1))
+        return runner.call(self, arguments, named, caller())
 
     def __repr__(self) -> str:
         return f"<program {self.name}{inspect.signature(self.function)}>"

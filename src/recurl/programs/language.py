@@ -6,7 +6,7 @@ run them at all: it reads the source.
 
 from __future__ import annotations
 
-import sys
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -62,6 +62,14 @@ def running(runner: Runner) -> Iterator[None]:
         RUNNER.reset(token)
 
 
+def caller() -> FrameType:
+    """The frame that called the function which asks."""
+    own = inspect.currentframe()
+    frame = own and own.f_back and own.f_back.f_back
+    assert frame is not None
+    return frame
+
+
 def current(word: str) -> Runner:
     """The current runner, for a word of the language."""
     runner = RUNNER.get()
@@ -89,7 +97,7 @@ def choose(*options: T) -> T:
         >>> walk.solve().value
         -1.0
     """
-    chosen: T = current("choose").choose(options_of(options), sys._getframe(1))
+    chosen: T = current("choose").choose(options_of(options), caller())
     return chosen
 
 

@@ -55,7 +55,8 @@ def comes_from_outside(function: Any) -> bool:
 
 def is_random(value: object) -> bool:
     """Whether something is a random generator."""
-    return type(value).__module__ in ("random", "numpy.random._generator", "numpy.random.mtrand")
+    module = type(value).__module__
+    return module == "random" or module.startswith("numpy.random")
 
 
 def generator_states() -> tuple[Any, ...]:

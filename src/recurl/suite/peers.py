@@ -49,34 +49,6 @@ def peer_class(name: str) -> Any:
         raise MissingExtraError(f"The agent {name}", "bench") from error
 
 
-def whole_sequences(
-    features: torch.Tensor, states: LstmStates, starts: torch.Tensor, lstm: torch.nn.LSTM
-) -> tuple[torch.Tensor, LstmStates]:
-    """Outputs and final states of an LSTM of one layer for padded sequences, each in one call.
-
-    sb3-contrib splits its buffers where episodes begin, so that a state is reset at the first step
-    of a sequence or not at all. Its own function makes a call per step whenever one is reset. For
-    single steps, as in rollouts, the cell alone takes a third of the time or less.
-
-    Args:
-        features: Inputs, sequence after sequence, all of the same length.
-        states: Hidden and cell states in which the sequences begin.
-        starts: 1 where an episode begins, 0 at other steps.
-        lstm: The network.
-    """
-    import torch
-
-    count = states[0].shape[1]
-    kept = (1.0 - starts.reshape(count, -1)[:, 0]).view(1, count, 1)
-    hidden, cell = kept * states[0], kept * states[1]
-    if len(features) == count:
-        hidden, cell = torch.lstm_cell(features, (hidden[0], cell[0]), *lstm.all_weights[0])
-        return hidden, (hidden[None], cell[None])
-    inputs = features.reshape(count, -1, lstm.input_size).swapaxes(0, 1)
-    outputs, after = lstm(inputs, (hidden, cell))
-    return torch.flatten(outputs.transpose(0, 1), end_dim=1), after
-
-
 class PeerTrainee(SampledTrainee):
     """A peer with its default settings, but without a discount: totals are not discounted.
 
@@ -101,8 +73,6 @@ class PeerTrainee(SampledTrainee):
         # made side by side.
         torch.set_num_threads(1)
         self.peer = kind(PEERS[name][2], FlatView(self.env), gamma=1.0, seed=seed, device="cpu")
-        if self.recurrent:
-            self.peer.policy._process_sequence = whole_sequences
         # Its own logger would leave a folder behind for every run.
         self.peer.set_logger(Logger(None, []))
 
