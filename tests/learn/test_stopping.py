@@ -118,7 +118,7 @@ class Failing(gym.Wrapper[Any, Any, Any, Any]):
         self._error, self._count = error, 0
         self.after: list[str] = []
 
-    def reset(self, **options: Any) -> Any:
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         if self._count >= 50:
             self.after.append("reset")
         return self.env.reset(**options)
@@ -248,3 +248,36 @@ def test_nothing_is_compiled_to_the_end_before_an_interrupt(
     assert not release.is_set()
     release.set()
     assert learner.learn(1000).steps == 1000
+
+
+class Pressed(gym.Wrapper[Any, Any, Any, Any]):
+    """Ctrl-C is pressed twice in the first reset."""
+
+    presses = 2
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        for _ in range(self.presses):
+            signal.raise_signal(signal.SIGINT)
+        return super().reset(seed=seed, options=options)
+
+
+@pytest.mark.parametrize("kind", ["RecursiveQLearning", "ModelBasedRecursiveLearning", "tests"])
+def test_an_interrupt_in_a_reset_that_gymnasium_checks_leaves_it_fit(kind: str) -> None:
+    pressed = Pressed(gym.make("recurl/Cloud-v0").unwrapped)
+    checked = gym.wrappers.PassiveEnvChecker(pressed)
+    tests = kind == "tests"
+    name = "RecursiveQLearning" if tests else kind
+    env = gym.make("recurl/Cloud-v0") if tests else checked
+    learner = getattr(recurl, name)(env, evaluation_env=checked if tests else None, **SETTINGS)
+
+    def work() -> None:
+        if tests:
+            learner.test(2)
+        else:
+            learner.learn(50)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    pressed.presses = 0
+    work()
+    assert learner.steps == (0 if tests else 50)

@@ -40,6 +40,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from gymnasium.wrappers import PassiveEnvChecker
 
 from recurl.arguments import with_known_names
 from recurl.env.depths import Depths, shown, step_kind, summary
@@ -123,6 +124,23 @@ def reset_result(found: Any) -> ResetResult:
     """
     _check_form(found, "reset", "observation, info")
     return found  # type: ignore[no-any-return]
+
+
+def begun(env: Any, seed: int | None = None) -> ResetResult:
+    """The result of ``env.reset``, also after an interrupt inside it.
+
+    Gymnasium's checker notes that it has checked a reset before it does, and breaks down in the
+    next step if it was interrupted in between: until it has checked a step, it begins again.
+
+    Raises:
+        ProtocolError: The result has other parts.
+    """
+    inner = env
+    while isinstance(inner, gym.Wrapper):
+        if isinstance(inner, PassiveEnvChecker) and not inner.checked_step:
+            inner.checked_reset = False
+        inner = inner.env
+    return reset_result(env.reset(seed=seed))
 
 
 def step_result(found: Any) -> StepResult:

@@ -18,13 +18,13 @@ from recurl.env.protocol import (
     SILENT,
     Counterfactual,
     announced_exits,
+    begun,
     exit_taken,
     finite_reward,
     known_event,
     most_counterfactuals,
     not_announced,
     required_event,
-    reset_result,
     root_as_callee,
     step_result,
     warn_of_depths,
@@ -257,7 +257,7 @@ class EnvEngine(StoreEngine):
 
     def _begin(self) -> None:
         first = self.steps == 0 and self.episodes == 0
-        observation, info = reset_result(self.env.reset(seed=self.settings.seed if first else None))
+        observation, info = begun(self.env, self.settings.seed if first else None)
         self._length, self._return = 0, 0.0
         self._calls.clear()
         self._reports_events = not self.flat and "event" in info

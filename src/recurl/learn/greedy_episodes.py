@@ -14,9 +14,9 @@ from recurl.env.observation import View, exits_view
 from recurl.env.protocol import (
     NO_CALL,
     announced_exits,
+    begun,
     finite_reward,
     known_event,
-    reset_result,
     step_result,
 )
 from recurl.errors import ProtocolError
@@ -155,7 +155,7 @@ class _Episode:
         self.total, self.length, self.cut, self.running = 0.0, 0, False, True
         self._weight = 1.0
         with _named(self):
-            self.observation, info = reset_result(env.reset(seed=seed))
+            self.observation, info = begun(env, seed)
         self.mask = info.get("action_mask")
 
     def step(self, action: int, limit: int, gamma: float, view: View | None) -> None:

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from recurl.env.protocol import finite_reward, reset_result, step_result
+from recurl.env.protocol import begun, finite_reward, step_result
 from recurl.errors import ProtocolError
 
 Look = tuple[Any, dict[str, Any]]
@@ -107,7 +107,7 @@ class OneLane:
     def reset(self, seed: int | None) -> list[Look]:
         """Begin an episode."""
         self._length = 0
-        return [reset_result(self.env.reset(seed=seed))]
+        return [begun(self.env, seed)]
 
     def step(self, actions: np.ndarray) -> list[Moment]:
         """Take a step; after the last of an episode the next one begins."""

@@ -18,12 +18,12 @@ from recurl.env.protocol import (
     NO_CALL,
     SILENT,
     announced_exits,
+    begun,
     exit_taken,
     finite_reward,
     known_event,
     not_announced,
     required_event,
-    reset_result,
     root_as_callee,
     step_result,
     warn_of_depths,
@@ -184,7 +184,7 @@ class ModelBasedEngine:
         part = whole if self.model is None else nullcontext
         if self._state is None:
             seed = None if self._has_begun else self.settings.seed
-            look = reset_result(self.env.reset(seed=seed))
+            look = begun(self.env, seed)
             with part():
                 self._begin(*look)
         with part():
