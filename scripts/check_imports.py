@@ -29,7 +29,7 @@ ROWS = [
     {"solving"},
     {"env"},
     {"learn"},
-    {"programs", "grammar"},
+    {"programs", "grammar", "callbacks", "loggers", "schedules"},
     {"automaton"},
     {"zoo"},
     {"experiment"},

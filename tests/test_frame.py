@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.metadata
 import importlib.resources
 import re
@@ -34,6 +35,24 @@ def test_public_names_are_sorted_and_real() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = recurl.no_such_name
+
+
+@pytest.mark.parametrize("name", sorted(recurl._MODULES))
+def test_modules_among_the_names_can_be_imported_from(name: str) -> None:
+    code = f"import importlib; print(importlib.import_module('recurl.{name}').__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"recurl.{name}\n"
+    assert importlib.import_module(f"recurl.{name}") is getattr(recurl, name)
+
+
+def test_short_names_give_the_same_things() -> None:
+    from recurl.callbacks import KeepBest
+    from recurl.loggers import CSVLogger
+    from recurl.schedules import linear
+
+    assert KeepBest.__module__ == "recurl.learn.callbacks"
+    assert (CSVLogger, linear) == (recurl.loggers.CSVLogger, recurl.schedules.linear)
+    assert recurl.RecurlError is recurl.errors.RecurlError
 
 
 def test_import_loads_nothing_heavy() -> None:

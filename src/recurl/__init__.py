@@ -35,6 +35,7 @@ _HOMES = {
     "QLearning": "recurl.learn.tabular",
     "Question": "recurl.solving.question",
     "RMDP": "recurl.model.rmdp",
+    "RecurlError": "recurl.errors",
     "RecursiveQLearning": "recurl.learn.tabular",
     "Simulation": "recurl.simulation.rollout",
     "Solution": "recurl.solving.solution",
@@ -42,7 +43,7 @@ _HOMES = {
     "Walk": "recurl.simulation.walk",
     "analyse": "recurl.solving.properness",
     "automaton": "recurl.automaton",
-    "callbacks": "recurl.learn.callbacks",
+    "callbacks": "recurl.callbacks",
     "check_recursive_env": "recurl.env.protocol",
     "choose": "recurl.programs.language",
     "discount_boxes": "recurl.model.transforms.discounting",
@@ -57,13 +58,13 @@ _HOMES = {
     "learn_many": "recurl.learn.seeds",
     "load": "recurl.automaton.document",
     "loads": "recurl.model.document",
-    "loggers": "recurl.learn.loggers",
+    "loggers": "recurl.loggers",
     "outcome": "recurl.programs.language",
     "pick": "recurl.programs.language",
     "program": "recurl.programs.decorator",
     "register_network": "recurl.learn.deep.network",
     "reward": "recurl.programs.language",
-    "schedules": "recurl.learn.schedules",
+    "schedules": "recurl.schedules",
     "schema": "recurl.model.document.schema",
     "simulate": "recurl.simulation.rollout",
     "solve": "recurl.solving.api",
@@ -93,6 +94,7 @@ __all__ = [
     "Program",
     "QLearning",
     "Question",
+    "RecurlError",
     "RecursiveQLearning",
     "Simulation",
     "Solution",
@@ -135,12 +137,12 @@ __all__ = [
 
 
 if TYPE_CHECKING:  # type checkers see the names where they are defined
-    from recurl import automaton, errors, grammar, suite, zoo
+    from recurl import automaton, callbacks, errors, grammar, loggers, schedules, suite, zoo
     from recurl.automaton.document import load
     from recurl.env.flat import FlatView
     from recurl.env.model_env import ModelEnv
     from recurl.env.protocol import check_recursive_env
-    from recurl.learn import callbacks, loggers, schedules
+    from recurl.errors import RecurlError
     from recurl.learn.deep.learner import DQN, DeepRecursiveQLearning
     from recurl.learn.deep.network import register_network
     from recurl.learn.model_based.learner import ModelBasedRecursiveLearning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from .conftest import Run, RunJson
@@ -115,3 +116,14 @@ def test_damaged_files_get_one_clear_error(run: Run) -> None:
         error = run("check", name, code=1).stderr
         assert error.startswith(f"Error: {name}: 1 problem:")
         assert len(error.splitlines()) == 2
+
+
+def test_what_is_no_file_is_called_what_it_is(run: Run, tmp_path: Path) -> None:
+    folder, pipe = tmp_path / "models", tmp_path / "pipe.yaml"
+    folder.mkdir()
+    os.mkfifo(pipe)
+    for name in ("models", "models/", str(folder)):
+        assert "is a folder: name a file in it" in run("check", name, code=2).stderr
+    assert "is a pipe or a device, not a file: save it" in run("check", str(pipe), code=2).stderr
+    assert "standard input (-) is not read: save it" in run("check", "-", code=2).stderr
+    assert "models is a folder" in run("learn", "cloud", "--settings", "models", code=2).stderr

@@ -63,3 +63,15 @@ def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_atomic(tmp_path / "no" / "a.txt", "x")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+def test_a_write_that_finds_no_room_names_the_file(tmp_path: Path) -> None:
+    command = 'ulimit -f 0 && exec "$@"'
+    words = [sys.executable, "-m", "recurl", "convert", "cloud", "a.yaml"]
+    done = subprocess.run(
+        ["bash", "-c", command, "bash", *words], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr == "Error: [Errno 27] File too large: 'a.yaml'\n"
+    assert os.listdir(tmp_path) == []

@@ -94,7 +94,7 @@ def _looks_like_file(name: str) -> bool:
 
     path = Path(name)
     known = (*suffixes(), ".txt")
-    return path.exists() or path.suffix.lower() in known or len(path.parts) > 1
+    return name == "-" or path.exists() or path.suffix.lower() in known or len(path.parts) > 1
 
 
 def _loaded(path: Path, parameters: Sequence[str]) -> RMDP:

@@ -111,9 +111,17 @@ def sampled(mean: float, margin: float) -> str:
 
 
 def readable(path: Path) -> None:
-    """Complain about a file that is not there."""
-    if not path.is_file():
-        raise UsageError(f"{path}: file not found")
+    """Complain about a file that is not there, and about what is no file."""
+    if path.is_file():
+        return
+    save = "save it to a file, whose suffix says its format"
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file in it")
+    if path.exists():
+        raise UsageError(f"{path} is a pipe or a device, not a file: {save}")
+    if str(path) == "-":
+        raise UsageError(f"standard input (-) is not read: {save}")
+    raise UsageError(f"{path}: file not found")
 
 
 def writable(*paths: Path | None) -> None:

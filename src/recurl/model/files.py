@@ -22,19 +22,25 @@ def write_atomic(path: str | os.PathLike[str], data: bytes | str) -> None:
     """
     target = Path(path)
     content = data.encode() if isinstance(data, str) else data
-    _remove_leftovers(target)
     prefix = f"{_temporary_prefix(target)}{os.getpid()}."
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=prefix)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        _remove_leftovers(target)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=prefix)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        if error.errno is None:
+            raise
+        # A full disk names no file, other errors name the temporary one.
+        raise OSError(error.errno, error.strerror, os.fspath(target)) from None
 
 
 def remove_file(path: str | os.PathLike[str]) -> None:
