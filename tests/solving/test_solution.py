@@ -4,7 +4,9 @@ import copy
 import itertools
 import math
 import pickle  # noqa: TID251  # what other processes are sent
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import matplotlib as mpl
 import msgspec
@@ -300,3 +302,27 @@ def test_the_interval_of_a_certificate_that_is_not_much_wider(
     claim = "greatest expected total reward"
     assert found.certificate == msgspec.structs.replace(certificate, claim=claim)
     assert solution(1, 2).as_proved(1e-9).upper == 2  # there is no certificate
+
+
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [
+        (recurl.zoo.cloud(), {}),
+        (recurl.zoo.cloud(exits=1), {}),
+        (recurl.zoo.succinct(5), {}),
+        (recurl.zoo.gambler(p=0.4), {"of": "exit:out"}),
+        (recurl.zoo.gambler(p=0.4), {"of": "steps", "objective": "min"}),
+        (recurl.zoo.frozen_lake(), {}),
+        (recurl.zoo.palindrome(size=3), {}),
+        (recurl.zoo.office(), {}),
+    ],
+)
+def test_what_it_took_is_explained(model: recurl.RMDP, asked: dict[str, str]) -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "solving.md"
+    table = page.read_text().partition("## What the counts mean")[2].partition("##")[0]
+    words = {
+        word.strip() for row in table.split("\n| ")[3:] for word in row.split("|")[0].split(",")
+    }
+    solution = recurl.solve(model, **asked)
+    assert set(solution.work) <= words
+    assert re.search(r"[.,] 0 \w", str(solution)) is None  # what did not happen is not told

@@ -111,7 +111,7 @@ def sampled(mean: float, margin: float) -> str:
 
 
 def readable(path: Path) -> None:
-    """Complain about a file that is not there, and about what is no file."""
+    """Complain about a file that is not there, and about folders and pipes in its place."""
     if path.is_file():
         return
     save = "save it to a file, whose suffix says its format"

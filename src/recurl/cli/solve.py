@@ -106,7 +106,8 @@ def solve(
     """Find the optimum, as an interval that contains it.
 
     The policy shown attains the lower end of the interval (of costs, with --objective min, the
-    upper end). The exit code is 3 if an end stays open, with everything else done.
+    upper end). The exit code is 3 if an end stays open, with everything else done. Counts of
+    points, rounds, trials, policies, ... say what it took: docs/reference/solving.md explains them.
     """
     from recurl.progress import Progress
     from recurl.solving.api import solve as run

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -59,7 +58,8 @@ class Solution:
             begin with in a search on a similar model. ``[vertices, n]`` each; empty where the
             method has none.
         epsilon: Width that was asked for; None if a threshold was.
-        work: What it took: iterations, points, pieces, ...
+        work: What it took, by the words that the page on solving explains: policies, rounds, points
+            and others.
         seconds: Time it took, without compiling and without the certificate.
         history: Intervals on the way, the last one this one: seconds, lower end, upper end. Methods
             for 1-exit models note more than the last one only for a callback or with progress.
@@ -199,7 +199,7 @@ class Solution:
         return f"the {_asked(self.model, self.question)} is {self._interval()}"
 
     def __str__(self) -> str:
-        work = ", ".join(starmap(_counted, self.work.items()))
+        work = ", ".join(_counted(what, count) for what, count in self.work.items() if count)
         said = self.statement
         if self.is_open:
             said = f"open end: {said}; {self.reason}"
