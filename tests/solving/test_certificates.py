@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import msgspec
@@ -114,3 +116,30 @@ def test_a_certificate_names_its_question(
         recurl.verify(model, other)
     silent = msgspec.structs.replace(certificate, claim="")
     assert recurl.verify(model, silent).claim == words
+
+
+@pytest.mark.parametrize("choice", [False, True])
+@pytest.mark.parametrize("objective", ["max", "min"])
+def test_rare_events_are_bounded_relative_to_their_size(choice: bool, objective: str) -> None:
+    builder = recurl.Builder("rare").component("A", entries="in", exits=["bad", "good"])
+    places = ["in", *(f"s{i}" for i in range(1, 60)), "bad"]
+    for place, after in itertools.pairwise(places):
+        builder.at(place).action("go").to(after, "0.1").to("good", "0.9")
+        if choice:
+            builder.action("hurry").to(after, "0.2").to("good", "0.8")
+    model = builder.build()
+    truth = Fraction(1, 5 if choice and objective == "max" else 10) ** 60
+    found = recurl.solve(model, of="exit:bad", objective=objective)
+    assert found.lower <= truth <= found.upper < truth * Fraction(1000001, 1000000)
+    proved = recurl.verify(model, found.certificate)
+    assert (proved.lower, proved.upper) == (found.lower, found.upper)
+
+
+def test_the_interval_is_the_one_that_is_proved_where_floats_cancel() -> None:
+    builder = recurl.Builder("cancel").component("A", entries="in", exits="out")
+    builder.at("in").action("gain", reward=10**16).to("s").at("s").action("one", reward=1).to("t")
+    model = builder.at("t").action("lose", reward=-(10**16)).to("out").build()
+    found = recurl.solve(model)
+    proved = recurl.verify(model, found.certificate)
+    assert found.lower <= 1 <= found.upper
+    assert (proved.lower, proved.upper) == (found.lower, found.upper)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 ONE_EXIT = ("linear-program", "policy-iteration", "value-iteration")
 """Methods for 1-exit models."""
+_RARE, _FEW = 1e-6, 20_000
+"""Probabilities that get bounds of their own size, up to this share of it, in models with at most
+this many vertices."""
 ANY = ("certified",)
 """Methods for all models."""
 
@@ -216,7 +219,7 @@ def _answering(kernel: Callable[..., Solution]) -> Callable[..., Solution]:
 
     def answer(model: RMDP, question: Question, epsilon: float, **options: Any) -> Solution:
         try:
-            return kernel(model, question, epsilon, **options)
+            return _relatively_narrow(kernel(model, question, epsilon, **options))
         except NotProperError as error:
             from recurl.solving.improper import one_sided
 
@@ -255,6 +258,18 @@ def _stopped(
         return _answering(_solver(stopping, method, []))(stopping, asked, *given, **more)
 
     return solve_stopped(kernel, model, question, epsilon, **options)
+
+
+def _relatively_narrow(found: Solution) -> Solution:
+    """An answer that bounds the probability of a rare event by more than the rounding of 1."""
+    model, question = found.model, found.question
+    rare = question.rewards == "none" and min(question.exit_values) >= 0 and found.upper < _RARE
+    if not rare or found.gap <= _RARE * found.upper or model.tables.n_vertices > _FEW:
+        return found
+    from recurl.solving.leaving import solve_leaving
+
+    other = solve_leaving(model, question)
+    return found if other is None or other.gap >= found.gap else other
 
 
 def _points(near: Sequence[Floats]) -> list[Floats]:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from recurl.model.rmdp import RMDP
     from recurl.solving.question import Question
 
-_CLOSE = 1e-12
-"""Width of a certificate, as a share of the optimum, up to which its interval is reported."""
 Best = dict[tuple[int, int], int]
 """Greatest reward on a way from a vertex to an exit, by vertex and number of the exit."""
 
@@ -96,7 +94,7 @@ def solve_deterministic(
         _certify=certify if proved is None else lambda: proved,
     )
     if proved is not None:
-        answer = answer.as_proved(_CLOSE * max(abs(low), abs(high)))
+        answer = answer.as_proved(math.inf)
     return replace(answer, seconds=time.perf_counter() - began)
 
 
