@@ -10,9 +10,10 @@ import pytest
 from tests.programs.random_programs import random_program
 from tests.programs.small import VALUES
 from tests.programs.test_unfold import CLOUD
-from tests.programs.written import program_of
+from tests.programs.written import program_of, written
 
 import recurl
+from recurl.errors import RecurlError
 from recurl.programs.completion import simplified
 from recurl.programs.program_policy import ProgramPolicy
 
@@ -188,6 +189,35 @@ def test_the_source_says_what_it_holds_for_and_leaves_open_what_no_run_reaches()
     assert "unreached" not in least
     learned = program.learn(2, "net", steps=2000).source()
     assert learned.startswith("# f(2, 'net'): with choices that were learned, worth 2 on average.")
+
+
+def test_truth_values_are_rewards() -> None:
+    program = program_of("@program\ndef f():\n    reward(choose(True, False) and flip(0.5))")
+    completion = program.solve()
+    assert completion.value == pytest.approx(0.5)
+    assert completion.run(200).mean() == pytest.approx(0.5, abs=0.2)
+    assert program.play(chooser=max).total in (0, 1)
+    live = program.live()
+    live()
+    assert live.total in (0, 1)
+
+
+def test_a_program_that_never_returns_warns() -> None:
+    program = program_of("@program\ndef f():\n    while True:\n        choose(1, 2)")
+    with pytest.warns(UserWarning, match="f never returns, whatever is chosen"):
+        program.solve()
+
+
+def test_methods_and_arguments_that_do_not_fit() -> None:
+    text = "class Agent:\n    @program\n    def run(self):\n        reward(choose(1, 2))"
+    agent = written(text)["Agent"]()
+    with pytest.raises(RecurlError, match="run is a method, and its object is an argument like"):
+        agent.run.solve()
+    live = agent.run.live()
+    live(agent)
+    assert live.total in (1, 2)
+    with pytest.raises(RecurlError, match=r"f\(n\): missing a required argument: 'n'"):
+        program_of("@program\ndef f(n):\n    reward(n)").solve()
 
 
 def test_words() -> None:

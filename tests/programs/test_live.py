@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -282,6 +283,26 @@ def test_functions_of_the_same_name_are_told_apart() -> None:
         live()
     live.greedy()
     assert live.total == 2 + 3
+
+
+def test_lists_can_be_observed() -> None:
+    text = """
+    @program(observe=("xs", "names"))
+    def f(xs, names):
+        reward(1 if choose("short", "long") == ("short" if len(xs) < 2 else "long") else 0)
+    """
+    live = program_of(text).live(exploration=0.3, seed=1)
+    for n in range(400):
+        live([n % 3] * (n % 3), {"a": {1, 2}})
+    assert set(live.choices()["f", 3].values()) == {"short", "long"}
+    live.greedy([2, 2], {"a": {1, 2}})
+    assert live.total == 1
+
+
+def test_runs_deeper_than_python_can_go_are_a_clear_error() -> None:
+    live = program_of("@program\ndef f(n):\n    reward(choose(1, 2))\n    if n:\n        f(n - 1)")
+    with pytest.raises(LimitError, match=r"f calls deeper than Python's recursion limit of .*four"):
+        live.live()(10 * sys.getrecursionlimit())
 
 
 def test_choices_can_be_read_off() -> None:

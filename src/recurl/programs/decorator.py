@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from os import PathLike
@@ -155,6 +156,13 @@ class Program:
         from recurl.solving.api import solve
 
         unfolded = self.unfold(*arguments, state_limit=state_limit)
+        x = unfolded.exploration
+        if not x.exits_of(x.first):
+            warnings.warn(
+                f"{self.name} never returns, whatever is chosen: its value is the total of runs "
+                "without end",
+                stacklevel=2,
+            )
         solution = solve(unfolded.model, **options)
         return complete(unfolded, solution, arguments, discount=options.get("gamma"))
 

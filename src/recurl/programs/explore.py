@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from recurl.errors import LimitError, RecurlError
 from recurl.model.limits import Clock
-from recurl.model.numbers import exact
 from recurl.policy.reached import CallSearch
 from recurl.programs.code import RETURNED, Code, Values, described, value_text
-from recurl.programs.language import coin, distribution, options_of, types_in
+from recurl.programs.language import amount_of, coin, distribution, options_of, types_in
 from recurl.programs.purity import generator_states
 
 if TYPE_CHECKING:
@@ -78,7 +77,10 @@ class Exploration:
         self.returns: list[list[int]] = []
         self._numbers: dict[Any, int] = {}
         before = generator_states()
-        self.first = self._start(program, arguments, {})
+        try:
+            self.first = self._start(program, arguments, {})
+        except TypeError as error:
+            raise RecurlError(_misfit(program, error)) from None
         self.search = CallSearch()
         self.search.enter(self.first)
         for place in self.search.places():
@@ -203,7 +205,7 @@ class Exploration:
             return state.options
         (given,) = (*arguments, *named.values())
         if state.kind == REWARD:
-            state.amount = exact(given)
+            state.amount = amount_of(given)
             return (None,)
         odds = coin(given) if word == "flip" else distribution(given)
         state.odds = list(odds.values())
@@ -253,6 +255,17 @@ class Exploration:
         there = code.locals_text(state.position, state.values)
         text = code.texts[state.position]
         return f"{text} with {there}" if there else text
+
+
+def _misfit(program: Program, error: TypeError) -> str:
+    """The message for arguments that do not fit, or for a method without its object."""
+    parameters = list(program.code.source.signature.parameters)
+    if parameters[:1] == ["self"]:
+        return (
+            f"{program.name} is a method, and its object is an argument like any other: call it as "
+            f"in .solve(object) or .live()(object); a model needs an object that is a value"
+        )
+    return f"{program.name}({', '.join(parameters)}): {error}"
 
 
 _KINDS = {"choose": CHOICE, "flip": CHANCE, "pick": CHANCE, "reward": REWARD}

@@ -171,6 +171,11 @@ def reward(amount: Number) -> None:
     current("reward").reward(amount)
 
 
+def amount_of(given: Number) -> Fraction:
+    """The amount of a reward; a truth value counts as 1 or 0."""
+    return exact(int(given) if isinstance(given, bool) else given)
+
+
 def outcome(work: Callable[[], T], *exceptions: type[Exception]) -> T | Exception:
     """Do some real work of a live run; exceptions of the types given become its result.
 

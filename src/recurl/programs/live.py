@@ -14,8 +14,9 @@ import inspect
 import linecache
 import random
 import re
+import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
@@ -28,9 +29,8 @@ from recurl.errors import BusyError, LimitError, RecurlError
 from recurl.learn.env_engine import EnvEngine, Notes
 from recurl.learn.loop_kernel import BEGIN
 from recurl.learn.turns import by_one_thread
-from recurl.model.numbers import exact
 from recurl.model.tables import CALLS, EXITS, STEP
-from recurl.programs.language import RUNNER, attempt, running
+from recurl.programs.language import RUNNER, amount_of, attempt, running
 
 if TYPE_CHECKING:
     from recurl.learn.tabular import TabularLearner
@@ -128,6 +128,13 @@ class Live:
                 result = self.program.function(*arguments, **named)
         except (KeyboardInterrupt, RecurlError):
             raise  # says nothing about the choices
+        except RecursionError as error:
+            self._end()
+            raise LimitError(
+                f"{self.program.name} calls deeper than Python's recursion limit of "
+                f"{sys.getrecursionlimit()}, of which a call of a program takes about four: call "
+                "sys.setrecursionlimit, or bound the depth"
+            ) from error
         except BaseException:
             self._end()
             raise
@@ -196,7 +203,7 @@ class Live:
 
     def reward(self, amount: Number) -> None:
         """Count a reward towards the last choice or event."""
-        paid = amount if type(amount) is float else float(exact(amount))
+        paid = amount if type(amount) is float else float(amount_of(amount))
         self._paid += paid
         self.total += paid
 
@@ -349,9 +356,21 @@ def observer(observe: Observe | None) -> Callable[[FrameType], Any]:
         return lambda frame: None
     if not callable(observe):
         names = tuple(observe)
-        return lambda frame: tuple(map(frame.f_locals.get, names))
+        return lambda frame: _frozen(tuple(map(frame.f_locals.get, names)))
     wanted, look = tuple(inspect.signature(observe).parameters), observe
-    if len(wanted) == 1:
-        (name,) = wanted
-        return lambda frame: look(frame.f_locals.get(name))
-    return lambda frame: look(*map(frame.f_locals.get, wanted))
+    return lambda frame: _frozen(look(*map(frame.f_locals.get, wanted)))
+
+
+def _frozen(seen: Any) -> Any:
+    """The same with tuples and frozensets in place of what can change, to be looked up."""
+    try:
+        hash(seen)
+    except TypeError:
+        if isinstance(seen, Mapping):
+            return frozenset((key, _frozen(value)) for key, value in seen.items())
+        if isinstance(seen, set | frozenset):
+            return frozenset(map(_frozen, seen))
+        if isinstance(seen, Iterable):
+            return tuple(map(_frozen, seen))
+        raise
+    return seen

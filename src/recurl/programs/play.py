@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from recurl.model.numbers import exact
-from recurl.programs.language import attempt
+from recurl.programs.language import amount_of, attempt
 
 if TYPE_CHECKING:
     from recurl.model.spec import Number
@@ -59,7 +58,7 @@ class Player:
 
     def reward(self, amount: Number) -> None:
         """Add it up."""
-        self.play.total += float(exact(amount))
+        self.play.total += float(amount_of(amount))
 
     def outcome(self, work: Callable[[], Any], exceptions: tuple[type[Exception], ...]) -> Any:
         """Do the work."""
