@@ -101,7 +101,7 @@ def closed_rows(matrix: csr_array) -> Mask:
 
 
 def factors(matrix: csr_array, *, leak: float = 0.0) -> Any | None:
-    """Factors of ``I - P``, transposed: solve with ``trans="T"``; None if it is singular.
+    """Factors of ``I - P``; None if it is singular.
 
     Args:
         matrix: P.
@@ -109,12 +109,12 @@ def factors(matrix: csr_array, *, leak: float = 0.0) -> Any | None:
 
     Example:
         >>> from scipy.sparse import csr_array
-        >>> factors(csr_array([[0.5]])).solve(np.ones(1), trans="T").tolist()
+        >>> factors(csr_array([[0.5]])).solve(np.ones(1)).tolist()
         [2.0]
         >>> factors(csr_array([[1.0]])) is None
         True
     """
-    from scipy.sparse import csc_array
+    from scipy.sparse import csr_array
     from scipy.sparse.linalg import splu
 
     if not matrix.has_canonical_format or not matrix.data.all():
@@ -127,10 +127,10 @@ def factors(matrix: csr_array, *, leak: float = 0.0) -> Any | None:
             return None
         data = data * np.repeat(1.0 - leak * closed, np.diff(matrix.indptr))
     try:
-        # Compressed rows are compressed columns of the transpose. For the natural order scipy sets
-        # the symmetric mode of SuperLU, which writes beyond its memory where a pivot is 0.
-        turned = csc_array(_identity_less(matrix, data), shape=matrix.shape)
-        return splu(turned, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
+        # For the natural order scipy sets the symmetric mode of SuperLU, which writes beyond its
+        # memory where a pivot is 0.
+        system = csr_array(_identity_less(matrix, data), shape=matrix.shape).tocsc()
+        return splu(system, permc_spec="COLAMD", diag_pivot_thresh=0.0)
     except RuntimeError:  # exactly singular in floats
         return None
 
@@ -180,7 +180,7 @@ def solve(
         if n > SPARSE:
             return None
     made = factors(matrix)
-    return None if made is None else made.solve(c, trans="T")
+    return None if made is None else made.solve(c)
 
 
 def _substituted(matrix: csr_array, c: Floats, block_start: Ints) -> Floats | None:
@@ -370,7 +370,7 @@ class Lumped:
         """An approximate solution of ``(I - P) x = b``."""
         assert self._factors is not None
         sums = np.add.reduceat(self._left * b, self._begins) / self._own
-        rough = np.repeat(self._factors.solve(sums, trans="T"), self.size)[: len(b)] * self._right
+        rough = np.repeat(self._factors.solve(sums), self.size)[: len(b)] * self._right
         return sweep(matrix, b, rough, _SMOOTHING)
 
     def _aggregate(self, matrix: csr_array) -> csr_array:

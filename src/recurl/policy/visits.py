@@ -122,7 +122,7 @@ def _expected(reached: Reached) -> Floats | None:
     start = np.zeros(size)
     for place, prob in reached.starts:
         start[place] += prob
-    visits: Floats = system.solve(start)
+    visits: Floats = system.solve(start, trans="T")
     # Only if runs end in finitely many steps on average is there a solution that is nowhere
     # negative. Every place can be visited, so that none is really 0.
     good = np.isfinite(visits).all() and visits.min() >= 0 and visits.max() * PRECISION < 1e-3
@@ -242,7 +242,7 @@ class _Equations:
         chain = factors(sparse.csr_array((weights, ends), shape))
         if chain is None:
             return None
-        inside = chain.solve(self._leaving, trans="T")
+        inside = chain.solve(self._leaving)
         there = inside[self.entries]
         if self.recursive:
             slopes = np.eye(known.size) - self._slopes(inside, chain)
@@ -260,7 +260,7 @@ class _Equations:
         # Nothing leads from frame to frame here, so that one system holds the visits of them all.
         ones = np.zeros(self.size)
         ones[self.entries] = 1.0
-        visits = chain.solve(ones)
+        visits = chain.solve(ones, trans="T")
         own = len(self._prob)
         source, target = self._source[-own:], self._target[-own:]
         weight = visits[source] * self._prob

@@ -408,14 +408,14 @@ class _Sparse(_Block):
     def solve(self, right: Floats) -> Floats:
         out = np.empty_like(right)
         for x, factor in enumerate(self.factors):
-            out[:, x] = factor.solve(np.ascontiguousarray(right[:, x]), trans="T")
+            out[:, x] = factor.solve(np.ascontiguousarray(right[:, x]))
         return out
 
     def entry_rows(self) -> Floats:
         unit = np.eye(self.part.size, self.part.entries)
         for x, factor in enumerate(self.factors):
             if self.rows[x] is None:
-                self.rows[x] = factor.solve(unit).T
+                self.rows[x] = factor.solve(unit, trans="T").T
         return np.array(self.rows)
 
 

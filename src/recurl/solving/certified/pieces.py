@@ -225,7 +225,7 @@ class Chosen:
         for columns in (1, right.shape[1]):
             right[batch.calls, 0] = self._earned_by_calls(both[:, 0]) - self._slack[0]
             right[-1] = 0.0
-            both[:, :columns] = made.solve(right[:, :columns], trans="T")
+            both[:, :columns] = made.solve(right[:, :columns])
         return both
 
     def _sound(self, both: Floats) -> np.ndarray:
