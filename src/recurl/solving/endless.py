@@ -240,7 +240,9 @@ class _Ending:
                 return last
             better = 0.5 * slack - self.falls(x)[0]
             best = np.maximum.reduceat(better, begins)
-            rows = np.flatnonzero(best > np.maximum(better[choice], 0.0))
+            # What the equations of the policy itself are off by says nothing of others.
+            off = float(np.abs(better[choice] + 0.5 * slack[choice]).max())
+            rows = np.flatnonzero(best > np.maximum(better[choice], 0.0) + 2.0 * off)
             last = _Found(choice, x, solved, len(rows) == 0)
             if last.closed:
                 return last
