@@ -138,6 +138,29 @@ def test_infinite_optima_are_proved() -> None:
     assert found
 
 
+@needs_program
+@pytest.mark.parametrize("objective", ["max", "min"])
+@pytest.mark.parametrize("reward", [1, -1])
+def test_values_by_state_are_proved(objective: str, reward: int) -> None:
+    """A process in which one may stay forever, with a call."""
+    builder = recurl.Builder("stay").component("A", entries="in", exits=["done", "lost"])
+    builder.box("b", "B").at("in").action("call", reward=reward).to("b")
+    builder.at("b.out").action("go").to("done", "2/3").to("room", "1/3")
+    builder.at("room").action("wait").to("room").action("try", reward=reward).to("lost")
+    builder.component("B", entries="in", exits="out").at("in").action("wait").to("hall")
+    builder.at("hall").action("wait").to("hall").action("go", reward=reward).to("out")
+    model = builder.build("A")
+    totals = {"max": {1: 7 / 3, -1: -1.0}, "min": {1: 1.0, -1: -7 / 3}}
+    for of in ("reward", "exit:lost"):
+        given = recurl.solve(model, of=of, objective=objective).certificate
+        assert given is not None
+        assert given.values is not None
+        proof = recurl.verify(model, given, proved=True)
+        leaves = 1 / 3 if objective == "max" else 0.0
+        value = totals[objective][reward] if of == "reward" else leaves
+        assert float(proof.lower) - 1e-12 <= value <= float(proof.upper) + 1e-12
+
+
 # What is refused
 
 

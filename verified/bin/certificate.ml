@@ -28,12 +28,13 @@ let refuse_uncovered v =
   let fields = pairs "certificate" v in
   List.iter (fun k -> if not (List.mem_assoc k fields) then refuse "a certificate without %s" k) [ "lower"; "upper" ];
   List.iter (fun k -> if List.assoc_opt k fields = Some Null then refuse "%s: null" k) never_null;
-  List.iter (fun (k, x) -> if x <> Null && x <> Arr [||] && not (List.mem k known) then refuse "certificates with %s are not covered by the proof" k) fields;
+  List.iter (fun (k, x) -> if x <> Null && not (List.mem k known) && (k <> "loops" || x <> Arr [||]) then refuse "certificates with %s are not covered by the proof" k) fields;
   match field v "values" with
   | Null -> ()
-  | values when field values "contexts" <> Arr [||] && field values "contexts" <> Null ->
-    refuse "certificates with values by state are not covered by the proof"
-  | _ -> refuse "certificates with values by column are not covered by the proof"
+  | values ->
+    let bounds = [ "points"; "pieces"; "steps"; "start_points"; "start_pieces"; "reach"; "potential"; "visits" ] in
+    List.iter (fun k -> match field v k with Null | Arr [||] -> () | _ -> refuse "values beside %s" k) bounds;
+    if list "contexts" (field values "contexts") = [||] then refuse "certificates with values by column are not covered by the proof"
 
 (* {2 Places}: the vertices of copies of components, and which of them runs come to. *)
 type copies = {
@@ -88,19 +89,10 @@ let in_units lists =
   let unit = Z.shift_left Z.one (Array.fold_left (Array.fold_left Numbers.bits) 0 lists) in
   (unit, Array.map (Array.map (Numbers.scaled (Numbers.scale_of unit))) lists)
 
-type evidence = { claim : claim; model : Checker.model; question : Checker.question; claimed : Checker.claim; certificate : Checker.certificate }
-
-let read (m : Model.t) v =
-  refuse_uncovered v;
-  if field v "recurl_certificate" <> Null && field v "recurl_certificate" <> Num "1" then refuse "a certificate of another version than 1";
-  let claim = claim m v in
-  (match m.fingerprint with
-   | Some f when text "model" (field v "model") <> f -> refuse "the certificate is for another model than %s" m.name
-   | _ -> ());
+(* {2 Points and pieces}. *)
+let of_bounds (m : Model.t) claim scale v =
   let nv = Array.length m.kinds and components = Array.length m.exits in
   let size c = m.first.(c + 1) - m.first.(c) in
-  let scale = match field v "scale" with Null -> 0 | x -> int "scale" x in
-  if abs scale > 100_000 then refuse "a unit of 2^%d is beyond all numbers of models" scale;
   (* call ports, counted within their components *)
   let port = Array.make nv 0 and count = Array.make components 0 and callees = Array.make components [] in
   Array.iteri (fun q -> function
@@ -193,9 +185,6 @@ let read (m : Model.t) v =
   let unit = Z.lcm (Model.reward_unit m) (Z.shift_left Z.one !k) in
   let of_unit = Numbers.scale_of unit in
   let whole x = Numbers.scaled of_unit x and units x = Numbers.scaled ~shift:scale of_unit x in
-  let model = Model.exact m unit in
-  let worth = Array.map whole claim.worth in
-  let question = { Checker.least = claim.least; counts = claim.counts; worth = (fun k -> worth.(k)) } in
   (* every policy: a copy of each component *)
   let all = { component = Array.init components (fun c -> c); enters = (fun _ q -> Model.callee m q); chosen = None; roots = (fun _ -> m.start) } in
   let all_seen = visited m all in
@@ -242,9 +231,9 @@ let read (m : Model.t) v =
       floored; weighted = reach <> None; fg = reach_weights; gunit = reach_unit; free_one = false; zero_exit = (fun _ -> 0) } in
   let about_all =
     if above = None && not (Array.mem m.start pcomp) then None
-    else Some { Checker.splan = plan_all; sfam = points ();
+    else Some (Checker.ByFamily { Checker.splan = plan_all; sfam = points ();
       sreason = if steps <> None || above = None then Checker.EveryEnds
-        else if potential <> None then Checker.Costs (potential_family ()) else Checker.Signs } in
+        else if potential <> None then Checker.Costs (potential_family ()) else Checker.Signs }) in
   (* pieces *)
   let own = { component = qcomp; enters = (fun i q -> calls.(i).(port.(q)));
     chosen = Some (fun i q -> actions.(i).(q - m.first.(qcomp.(i)))); roots = (fun e -> start_pieces.(entry e)) } in
@@ -275,7 +264,7 @@ let read (m : Model.t) v =
           if not !ends then Checker.Signs else
             let unit, rows = in_units (Array.mapi (fun i x -> Option.value x ~default:(zeros i)) d) in
             Checker.PlanEnds (unit, family (table m qcomp rows)) in
-      Some { Checker.splan = p; sfam = piece_family; sreason = reason () } in
+      Some (Checker.ByFamily { Checker.splan = p; sfam = piece_family; sreason = reason () }) in
   (* infinite optima *)
   let visits_family fw fmix members begins =
     { Checker.members; copy_at = (fun i -> i); fw; fe = (fun _ _ -> Z.zero); fmix; begins; floored = false; weighted = false;
@@ -310,9 +299,120 @@ let read (m : Model.t) v =
       let fw = negated_visits all.component all_seen rows in
       Some (plan_all, (visits_family fw (fun _ q -> one (Model.callee m q)) components (fun _ -> one m.start), potential_family ()))
     end in
+  (unit, whole, { Checker.every_ends = (if claim.infinite <> 0 then None else steps_side); about_all;
+    about_one = (if grows then None else about_one); endless })
+
+(* {2 Values by state}: of the contexts of a finite process. *)
+let of_values (m : Model.t) claim scale v =
+  if claim.infinite <> 0 then refuse "an infinite total, and no contexts";
+  let contexts = Array.map (fun x -> match list "contexts" x with
+    | [| c; parent; box |] -> (int "contexts" c, int "contexts" parent, int "contexts" box)
+    | _ -> refuse "contexts: a component, a context and a box") (list "contexts" (field v "contexts")) in
+  let child = Hashtbl.create 16 in
+  Array.iteri (fun i (c, parent, box) ->
+    if i = 0 then (if (c, parent, box) <> (m.start, -1, -1) then refuse "the first context")
+    else begin
+      if parent < 0 || parent >= i || box < 0 || box >= Array.length m.boxes then refuse "context %d" i;
+      let owner, _, _ = contexts.(parent) in
+      if m.boxes.(box) <> (owner, c) || Hashtbl.mem child (parent, box) then refuse "context %d" i;
+      Hashtbl.add child (parent, box) i
+    end) contexts;
+  let component = Array.map (fun (c, _, _) -> c) contexts in
+  let n = Array.length component in
+  let offset = Array.make (n + 1) 0 in
+  Array.iteri (fun i c -> offset.(i + 1) <- offset.(i) + m.first.(c + 1) - m.first.(c)) component;
+  let place i q = offset.(i) + q - m.first.(component.(i)) in
+  let sized what n a = if Array.length a <> n then refuse "%s: a number per state" what else a in
+  let numbers what = sized what offset.(n) (floats what (field v what)) in
+  let lower = numbers "lower" and upper = numbers "upper" and progress = numbers "progress" in
+  let vertex = Array.concat (Array.to_list (Array.map (fun c -> Array.init (m.first.(c + 1) - m.first.(c)) (fun j -> m.first.(c) + j)) component)) in
+  let actions = Array.mapi (fun p a ->
+    let count = m.action_start.(vertex.(p) + 1) - m.action_start.(vertex.(p)) in
+    let a = nat "actions" a in
+    if a >= max count 1 then refuse "values: no action %d" a else a)
+    (sized "actions" offset.(n) (list "actions" (field v "actions"))) in
+  let enters i q = match Hashtbl.find_opt child (i, m.box.(q)) with Some j -> j | None -> refuse "a call that enters no context" in
+  let every = { component; enters; chosen = None; roots = (fun _ -> 0) } in
+  let seen = visited m every in
+  let own = plan { every with chosen = Some (fun i q -> actions.(place i q)) } seen in
+  (* the sense of totals: 1 if nothing that runs can meet is lost, -1 if nothing is gained *)
+  let losses = ref (Array.exists (fun x -> x < 0.0) claim.worth) and gains = ref (Array.exists (fun x -> x > 0.0) claim.worth) in
+  let known = Array.make (Array.length m.kinds) false in
+  Array.iteri (fun i c -> for q = m.first.(c) to m.first.(c + 1) - 1 do if seen i q then known.(q) <- true done) component;
+  Array.iteri (fun q k -> if k && m.kinds.(q) = Checker.State then
+    for a = m.action_start.(q) to m.action_start.(q + 1) - 1 do
+      let paid = ref Q.zero in
+      (match claim.counts with
+       | Checker.ModelRewards -> for t = m.transition_start.(a) to m.transition_start.(a + 1) - 1 do
+           paid := Q.add !paid (Q.mul m.prob.(t) m.reward.(t)) done
+       | Checker.Steps -> paid := Q.one
+       | Checker.NoRewards -> ());
+      if Q.sign !paid < 0 then losses := true;
+      if Q.sign !paid > 0 then gains := true
+    done) known;
+  let ends = !losses && !gains and sense = if !losses && not !gains then -1 else 1 in
+  let never_negative what = Array.iter (fun x -> if x < 0.0 then refuse "not proved: %s: numbers that may not be negative" what) in
+  never_negative "progress" progress;
+  if not ends then (never_negative "lower" lower; never_negative "upper" upper);
+  (* progress counts where L does, and not at the exits of the start *)
+  let counts i q = seen i q && (ends || lower.(place i q) > 0.0) && (i > 0 || (match m.kinds.(q) with Checker.Exit _ -> false | _ -> true)) in
+  let g = (snd (in_units [| progress |])).(0) in
+  let lower_unit, own_lower = in_units [| lower |] in
+  let best = ref None in
+  Array.iteri (fun i c -> for q = m.first.(c) to m.first.(c + 1) - 1 do
+    let p = place i q in
+    if counts i q then begin
+      if Z.sign g.(p) <= 0 then refuse "not proved: progress above 0";
+      let l = own_lower.(0).(p) in
+      match !best with
+      | Some (l', g') when Z.leq (Z.mul l g') (Z.mul l' g.(p)) -> ()
+      | _ -> best := Some (l, g.(p))
+    end else g.(p) <- Z.zero
+  done) component;
+  (* the greatest L / g is the slope of H; its denominator goes into the unit *)
+  let slope, over = match !best with Some (l, g) when not ends && Z.sign l > 0 -> (l, g) | _ -> (Z.zero, Z.one) in
+  let k = ref 0 in
+  let needs ?(shift = 0) x = k := Numbers.bits ~shift !k x in
+  Array.iter (needs ~shift:scale) lower; Array.iter (needs ~shift:scale) upper;
+  Array.iter needs claim.worth; Option.iter needs claim.lower; Option.iter needs claim.upper;
+  let base = Z.lcm (Model.reward_unit m) (Z.shift_left Z.one !k) in
+  let unit = Z.mul base over in
+  let units x = Numbers.scaled ~shift:scale (Numbers.scale_of unit) x and whole = Numbers.scaled (Numbers.scale_of unit) in
+  let by_place a = fun i q -> a.(place i q) in
+  let low = Array.map units lower and high = Array.map units upper in
+  (* H = slope / over * g, where slope is in the unit of L alone *)
+  let steepest =
+    let l = Z.mul base slope in
+    Z.divexact (if scale >= 0 then Z.shift_left l scale else Z.shift_right l (- scale)) lower_unit in
+  let h = Array.map (Z.mul steepest) g in
+  let side sign claimed =
+    if ends then
+      let values = if sign > 0 then high else Array.map Z.neg low in
+      Some (Checker.ByStates (own, Checker.Above (by_place values, Some (by_place g))))
+    else if sign = sense then
+      if claimed = None then None else Some (Checker.ByStates (own, Checker.Above (by_place high, None)))
+    else Some (Checker.ByStates (own, Checker.Below (by_place low, by_place h))) in
+  let all = if claim.least then -1 else 1 in
+  let above, below = if claim.least then (claim.lower, claim.upper) else (claim.upper, claim.lower) in
+  (unit, whole, { Checker.every_ends = None; about_all = side all above; about_one = side (- all) below; endless = None })
+
+type verified = { claim : claim; model : Checker.model; question : Checker.question; claimed : Checker.claim; certificate : Checker.certificate }
+
+let read (m : Model.t) v =
+  refuse_uncovered v;
+  if field v "recurl_certificate" <> Null && field v "recurl_certificate" <> Num "1" then refuse "a certificate of another version than 1";
+  let claim = claim m v in
+  (match m.fingerprint with
+   | Some f when text "model" (field v "model") <> f -> refuse "the certificate is for another model than %s" m.name
+   | _ -> ());
+  let scale = match field v "scale" with Null -> 0 | x -> int "scale" x in
+  if abs scale > 100_000 then refuse "a unit of 2^%d is beyond all numbers of models" scale;
+  let unit, whole, certificate = match field v "values" with
+    | Null -> of_bounds m claim scale v
+    | values -> of_values m claim scale values in
+  let worth = Array.map whole claim.worth in
   let claimed =
     if claim.infinite > 0 then Checker.Infinite else if claim.infinite < 0 then Checker.MinusInfinite
     else Checker.Between (Option.map whole claim.lower, Option.map whole claim.upper) in
-  { claim; model; question; claimed;
-    certificate = { Checker.every_ends = (if claim.infinite <> 0 then None else steps_side); about_all;
-      about_one = (if grows then None else about_one); endless } }
+  { claim; model = Model.exact m unit; claimed; certificate;
+    question = { Checker.least = claim.least; counts = claim.counts; worth = (fun k -> worth.(k)) } }

@@ -10,6 +10,8 @@ type t = {
   first : int array;                 (* vertex of each component, and the end *)
   exits : int array array;           (* vertices, by component *)
   returns : int array array;         (* return ports, by call port *)
+  box : int array;                   (* the box of each call port, -1 for other vertices *)
+  boxes : (int * int) array;         (* owner and callee of each box *)
   start : int;                       (* a component *)
   entries : int;                     (* how many it has *)
   starts : (Q.t * int) list;         (* probabilities and entries *)
@@ -48,6 +50,8 @@ let of_tables v =
   { name = text "name" (get "name"); fingerprint = Some (text "fingerprint" (get "fingerprint"));
     kinds; component = array "vertex_component"; first; returns; start; entries = entries.(start);
     exits = Array.mapi (fun c k -> Array.init k (fun i -> first.(c) + entries.(c) + i)) exits;
+    box = Array.init n (fun q -> if kind.(q) = 2 then box q else -1);
+    boxes = Array.map2 (fun o c -> (o, c)) (array "box_owner") callee;
     starts = List.filter (fun (p, _) -> Q.sign p <> 0) starts;
     action_start = array "action_start"; transition_start = array "transition_start"; target = array "target";
     prob = column "prob"; reward = column "reward";
@@ -92,6 +96,9 @@ let of_document v =
   (* the numbers of vertices *)
   let vertex = Hashtbl.create 1000 and kinds = ref [] and owner = ref [] and n = ref 0 in
   let first = Array.make (Array.length parts + 1) 0 in
+  let box_number = Hashtbl.create 16 and boxes = ref [] in
+  Array.iteri (fun c p -> Array.iter (fun (b, callee) ->
+    Hashtbl.add box_number (c, b) (Hashtbl.length box_number); boxes := (c, callee) :: !boxes) p.boxes) parts;
   let add c name kind =
     if Hashtbl.mem vertex (c, name) then refuse "two vertices %S in component %S" name (fst given.(c));
     Hashtbl.add vertex (c, name) !n; kinds := kind :: !kinds; owner := c :: !owner; incr n in
@@ -176,6 +183,8 @@ let of_document v =
     returns = Array.mapi (fun q -> function
       | `Call (callee, _, b) -> Array.map (fun e -> the owner.(q) (port b e)) parts.(callee).outlets
       | _ -> [||]) kinds;
+    box = Array.mapi (fun q -> function `Call (_, _, b) -> Hashtbl.find box_number (owner.(q), b) | _ -> -1) kinds;
+    boxes = Array.of_list (List.rev !boxes);
     starts = List.filter (fun (p, _) -> Q.sign p <> 0) (List.map (fun (p, (_, e)) -> (p, e)) starts);
     action_start; transition_start;
     target = Array.map (fun (_, _, t) -> t) all; prob = Array.map (fun (p, _, _) -> p) all;

@@ -925,8 +925,166 @@ let check_endless m p visits losses r =
         m.starts))
     ((||) (check_potential m p losses r) (check_growing m p losses r))
 
+(** val over_copies : model -> plan -> (int -> int -> bool) -> bool **)
+
+let over_copies m p f =
+  all_below p.ncopies (fun x ->
+    over_comp m (p.of_comp x) (fun q0 -> (||) (negb (p.seen x q0)) (f x q0)))
+
+(** val over_roots : model -> plan -> (int -> int -> int -> bool) -> bool **)
+
+let over_roots m p f =
+  forallb (fun we ->
+    let x = p.root (snd we) in
+    all_below (m.nexits m.start_comp) (fun k ->
+      let q0 = m.exit_at m.start_comp k in
+      (||) (negb (p.seen x q0)) (f x q0 k))) m.starts
+
+(** val check_above :
+    model -> plan -> (int -> int -> Big_int_Z.big_int) -> (trans ->
+    Big_int_Z.big_int) -> (int -> Big_int_Z.big_int) -> Big_int_Z.big_int ->
+    bool **)
+
+let check_above m p u r worth0 margin =
+  (&&)
+    (over_copies m p (fun x q0 ->
+      match m.kind_of q0 with
+      | State ->
+        each_action m p x q0 (fun a ->
+          Z.leb
+            (Z.add
+              (zsum (fun t -> Z.mul t.num (Z.add (r t) (u x t.tgt))) a.outs)
+              margin) (Z.mul a.tot (u x q0)))
+      | Exit _ -> true
+      | Call en ->
+        let y = p.enters x q0 in
+        (&&) (Z.leb (u y en) (u x q0))
+          (all_below (m.nexits (m.comp en)) (fun k ->
+            let e = m.exit_at (m.comp en) k in
+            (||) (negb (p.seen y e)) (Z.leb (u x (m.ret q0 k)) (u y e))))))
+    (over_roots m p (fun x q0 k -> Z.leb (worth0 k) (u x q0)))
+
+(** val check_below :
+    model -> plan -> (int -> int -> Big_int_Z.big_int) -> (int -> int ->
+    Big_int_Z.big_int) -> (trans -> Big_int_Z.big_int) -> (int ->
+    Big_int_Z.big_int) -> bool **)
+
+let check_below m p l h r worth0 =
+  (&&)
+    ((&&)
+      (all_below (m.nexits m.start_comp) (fun k ->
+        Z.leb Big_int_Z.zero_big_int (worth0 k)))
+      (over_copies m p (fun x q0 ->
+        (&&)
+          ((&&) (Z.leb Big_int_Z.zero_big_int (l x q0))
+            (Z.leb Big_int_Z.zero_big_int (h x q0)))
+          (match m.kind_of q0 with
+           | State ->
+             (&&)
+               (each_action m p x q0 (fun a ->
+                 Z.leb Big_int_Z.zero_big_int
+                   (zsum (fun t -> Z.mul t.num (r t)) a.outs)))
+               ((||) (Z.leb (l x q0) Big_int_Z.zero_big_int)
+                 ((&&) (Z.leb (l x q0) (h x q0))
+                   (each_action m p x q0 (fun a ->
+                     (&&)
+                       (Z.leb (Z.mul a.tot (l x q0))
+                         (zsum (fun t ->
+                           Z.mul t.num (Z.add (r t) (l x t.tgt))) a.outs))
+                       (Z.leb
+                         (Z.add
+                           (zsum (fun t ->
+                             Z.mul t.num
+                               (Z.sub (Z.sub (h x t.tgt) (l x t.tgt)) (r t)))
+                             a.outs) Big_int_Z.unit_big_int)
+                         (Z.mul a.tot (Z.sub (h x q0) (l x q0))))))))
+           | Exit _ -> true
+           | Call en ->
+             let y = p.enters x q0 in
+             (&&)
+               ((||) (Z.leb (l x q0) Big_int_Z.zero_big_int)
+                 ((&&) (Z.leb (l x q0) (l y en))
+                   (Z.leb (Z.sub (h y en) (l y en)) (Z.sub (h x q0) (l x q0)))))
+               (all_below (m.nexits (m.comp en)) (fun k ->
+                 let e = m.exit_at (m.comp en) k in
+                 let b = m.ret q0 k in
+                 (||)
+                   ((||) (negb (p.seen y e))
+                     (Z.leb (l y e) Big_int_Z.zero_big_int))
+                   ((&&) (Z.leb (l y e) (l x b))
+                     (Z.leb (Z.sub (h x b) (l x b)) (Z.sub (h y e) (l y e))))))))))
+    (over_roots m p (fun x q0 k -> Z.leb (l x q0) (worth0 k)))
+
+type states =
+| Above of (int -> int -> Big_int_Z.big_int)
+   * (int -> int -> Big_int_Z.big_int) option
+| Below of (int -> int -> Big_int_Z.big_int)
+   * (int -> int -> Big_int_Z.big_int)
+
+type evidence =
+| ByFamily of side
+| ByStates of plan * states
+
+(** val at_root : plan -> states -> int -> Big_int_Z.big_int **)
+
+let at_root p x e =
+  match x with
+  | Above (u, _) -> u (p.root e) e
+  | Below (l, _) -> Z.opp (l (p.root e) e)
+
+(** val check_progress :
+    model -> plan -> (int -> int -> Big_int_Z.big_int) -> bool **)
+
+let check_progress m p g =
+  (&&)
+    ((&&) (check_plan m (free p))
+      (check_above m (free p) g (fun _ -> Big_int_Z.zero_big_int) (fun _ ->
+        Big_int_Z.zero_big_int) Big_int_Z.unit_big_int))
+    (over_copies m (free p) (fun x q0 ->
+      Z.leb Big_int_Z.zero_big_int (g x q0)))
+
+(** val check_states :
+    model -> plan -> states -> (trans -> Big_int_Z.big_int) -> (int ->
+    Big_int_Z.big_int) -> bool **)
+
+let check_states m p x r worth0 =
+  (&&) (check_plan m p)
+    (match x with
+     | Above (u, ends) ->
+       (&&) (check_above m p u r worth0 Big_int_Z.zero_big_int)
+         (match ends with
+          | Some g -> check_progress m p g
+          | None ->
+            over_copies m p (fun x0 q0 ->
+              Z.leb Big_int_Z.zero_big_int (u x0 q0)))
+     | Below (l, h) ->
+       check_below m p l h (fun t -> Z.opp (r t)) (fun k -> Z.opp (worth0 k)))
+
+(** val check_evidence :
+    model -> bool -> (trans -> Big_int_Z.big_int) -> (int ->
+    Big_int_Z.big_int) -> Big_int_Z.big_int -> evidence -> bool **)
+
+let check_evidence m ends r worth0 b = function
+| ByFamily s -> check_side m ends r worth0 b s
+| ByStates (p, x) ->
+  (&&) (check_states m p x r worth0)
+    ((||)
+      (qle_bool (mean_start m (fun e0 -> inject_Z (at_root p x e0)))
+        (inject_Z b)) (check_clear m r worth0 b))
+
+(** val check_rows :
+    model -> (trans -> Big_int_Z.big_int) -> (int -> Big_int_Z.big_int) ->
+    evidence -> bool **)
+
+let check_rows m r worth0 = function
+| ByFamily s ->
+  (&&) (check_plan m s.splan)
+    (check_family m s.splan s.sfam r Big_int_Z.zero_big_int)
+| ByStates (p, x) -> check_states m p x r worth0
+
 type certificate = { every_ends : (plan * (Big_int_Z.big_int * fam)) option;
-                     about_all : side option; about_one : side option;
+                     about_all : evidence option;
+                     about_one : evidence option;
                      endless : (plan * (fam * fam)) option }
 
 (** val zpays :
@@ -946,24 +1104,26 @@ let zworth u s k =
 
 (** val check_end :
     model -> question -> bool -> Big_int_Z.big_int -> Big_int_Z.big_int
-    option -> side option -> bool **)
+    option -> evidence option -> bool **)
 
 let check_end m u ends s claimed = function
 | Some e ->
   (match claimed with
-   | Some b -> check_side m ends (zpays m u s) (zworth u s) (Z.mul s b) e
-   | None ->
-     (&&) (check_plan m e.splan)
-       (check_family m e.splan e.sfam (zpays m u s) Big_int_Z.zero_big_int))
+   | Some b -> check_evidence m ends (zpays m u s) (zworth u s) (Z.mul s b) e
+   | None -> check_rows m (zpays m u s) (zworth u s) e)
 | None -> (match claimed with
            | Some _ -> false
            | None -> true)
 
-(** val freed : side option -> side option **)
+(** val freed : evidence option -> evidence option **)
 
 let freed = function
 | Some e0 ->
-  Some { splan = (free e0.splan); sfam = e0.sfam; sreason = e0.sreason }
+  (match e0 with
+   | ByFamily s ->
+     Some (ByFamily { splan = (free s.splan); sfam = s.sfam; sreason =
+       s.sreason })
+   | ByStates (p, x) -> Some (ByStates ((free p), x)))
 | None -> None
 
 (** val check_every : model -> certificate -> bool **)

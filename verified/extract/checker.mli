@@ -273,8 +273,50 @@ val check_growing :
 val check_endless :
   model -> plan -> fam -> fam -> (trans -> Big_int_Z.big_int) -> bool
 
+val over_copies : model -> plan -> (int -> int -> bool) -> bool
+
+val over_roots : model -> plan -> (int -> int -> int -> bool) -> bool
+
+val check_above :
+  model -> plan -> (int -> int -> Big_int_Z.big_int) -> (trans ->
+  Big_int_Z.big_int) -> (int -> Big_int_Z.big_int) -> Big_int_Z.big_int ->
+  bool
+
+val check_below :
+  model -> plan -> (int -> int -> Big_int_Z.big_int) -> (int -> int ->
+  Big_int_Z.big_int) -> (trans -> Big_int_Z.big_int) -> (int ->
+  Big_int_Z.big_int) -> bool
+
+type states =
+| Above of (int -> int -> Big_int_Z.big_int)
+   * (int -> int -> Big_int_Z.big_int) option
+| Below of (int -> int -> Big_int_Z.big_int)
+   * (int -> int -> Big_int_Z.big_int)
+
+type evidence =
+| ByFamily of side
+| ByStates of plan * states
+
+val at_root : plan -> states -> int -> Big_int_Z.big_int
+
+val check_progress :
+  model -> plan -> (int -> int -> Big_int_Z.big_int) -> bool
+
+val check_states :
+  model -> plan -> states -> (trans -> Big_int_Z.big_int) -> (int ->
+  Big_int_Z.big_int) -> bool
+
+val check_evidence :
+  model -> bool -> (trans -> Big_int_Z.big_int) -> (int -> Big_int_Z.big_int)
+  -> Big_int_Z.big_int -> evidence -> bool
+
+val check_rows :
+  model -> (trans -> Big_int_Z.big_int) -> (int -> Big_int_Z.big_int) ->
+  evidence -> bool
+
 type certificate = { every_ends : (plan * (Big_int_Z.big_int * fam)) option;
-                     about_all : side option; about_one : side option;
+                     about_all : evidence option;
+                     about_one : evidence option;
                      endless : (plan * (fam * fam)) option }
 
 val zpays :
@@ -284,9 +326,9 @@ val zworth : question -> Big_int_Z.big_int -> int -> Big_int_Z.big_int
 
 val check_end :
   model -> question -> bool -> Big_int_Z.big_int -> Big_int_Z.big_int option
-  -> side option -> bool
+  -> evidence option -> bool
 
-val freed : side option -> side option
+val freed : evidence option -> evidence option
 
 val check_every : model -> certificate -> bool
 

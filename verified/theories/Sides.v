@@ -68,6 +68,22 @@ Variable m : model.
 Hypothesis HM : check_model m = true.
 Let W := check_model_wf m HM.
 
+(* The denominators of actions are bounded, so that every action has a margin, from one in whole numbers. *)
+Lemma tot_bound : exists K, (0 <= K)%Z /\ forall q a, (q < nv m)%nat -> In a (acts m q) -> (tot a <= K)%Z.
+Proof.
+  destruct (bounded1 (fun q => zsum (fun a => Z.abs (tot a)) (acts m q)) (nv m)) as [K [K0 HK]]. exists K. split; auto.
+  intros q a Hq Ha. specialize (HK q Hq). cbv beta in HK. assert (tot a <= zsum (fun a => Z.abs (tot a)) (acts m q))%Z; [|lia].
+  clear - Ha. induction (acts m q) as [|b l IH]; [easy|]. simpl.
+  assert (0 <= zsum (fun a => Z.abs (tot a)) l)%Z by (clear; induction l as [|y l IH]; simpl; lia).
+  destruct Ha as [->|Ha]; [lia|]. specialize (IH Ha). lia.
+Qed.
+
+Lemma slack_exists : exists k, 0 < k /\ forall q a, (q < nv m)%nat -> In a (acts m q) -> k * inject_Z (tot a) <= inject_Z 1.
+Proof.
+  destruct tot_bound as [K [K0 HK]]. destruct (to_pos (K + 1)) as [p [Ep _]]; [lia|]. exists (1 # p). split; [reflexivity|].
+  intros q a Hq Ha. specialize (HK q a Hq Ha). whole.
+Qed.
+
 Section Plan.
 Variable P : plan.
 Hypothesis HP : check_plan m P = true.
@@ -93,18 +109,6 @@ Lemma falls0 f r worth : check_family m P f r 0 = true -> falls m P r0 (paid r) 
 Proof.
   intros H. apply (falls_ext (fun _ t => inject_Z (r t) + 0)); [unfold paid; intros; ring|].
   exact (family_falls m W P CL ctxt _ _ _ snd _ _ _ _ (sound0 f r H) (x_begin P f e) worth (begin_good m P HP f r 0 H we HE)).
-Qed.
-
-(* A margin in every action, from one in whole numbers. *)
-Lemma slack_exists : exists k, 0 < k /\ forall q a, (q < nv m)%nat -> In a (acts m q) -> k * inject_Z (tot a) <= inject_Z 1.
-Proof.
-  destruct (bounded1 (fun q => zsum (fun a => Z.abs (tot a)) (acts m q)) (nv m)) as [K [K0 HK]].
-  destruct (to_pos (K + 1)) as [p [Ep _]]; [lia|]. exists (1 # p). split; [reflexivity|]. intros q a Hq Ha.
-  specialize (HK q Hq). cbv beta in HK. assert (tot a <= zsum (fun a => Z.abs (tot a)) (acts m q))%Z.
-  { clear - Ha. induction (acts m q) as [|b l IH]; [easy|]. simpl.
-    assert (0 <= zsum (fun a => Z.abs (tot a)) l)%Z by (clear; induction l as [|y l IH]; simpl; lia).
-    destruct Ha as [->|Ha]; [lia|]. specialize (IH Ha). lia. }
-  whole.
 Qed.
 
 Lemma nonneg_sound f r worth : check_family m P f r 0 = true -> check_nonneg m P f = true ->

@@ -29,6 +29,9 @@ Proof. induction l as [|x l IH]; simpl; [ring|]. rewrite IH. ring. Qed.
 Lemma qsum_scale_r c f l : qsum (fun x => f x * c) l == qsum f l * c.
 Proof. induction l as [|x l IH]; simpl; [ring|]. rewrite IH. ring. Qed.
 
+Lemma qsum_minus f g l : qsum (fun x => f x - g x) l == qsum f l - qsum g l.
+Proof. induction l as [|x l IH]; simpl; [ring|]. rewrite IH. ring. Qed.
+
 Lemma qsum_0 l : qsum (fun _ => 0) l == 0.
 Proof. induction l as [|x l IH]; simpl; [reflexivity|]. rewrite IH. ring. Qed.
 

@@ -1,15 +1,15 @@
 (* The checker, and its soundness. *)
 From Coq Require Import QArith Lqa List Lia Bool Arith ZArith.
 Import ListNotations.
-From Recurl Require Import Meaning Sums Runs Ends Family CheckModel CheckFamily Sides.
+From Recurl Require Import Meaning Sums Runs Ends Family CheckModel CheckFamily Sides States Evidence.
 Open Scope Z_scope.
 
 (* A certificate: steps that every policy takes, evidence about all policies, evidence about the
    policy of a plan; or visits and losses, for infinite optima. Nothing in it is trusted. *)
 Record certificate := Certificate {
   every_ends : option (plan * (Z * fam));
-  about_all : option side;
-  about_one : option side;
+  about_all : option evidence;
+  about_one : option evidence;
   endless : option (plan * (fam * fam))
 }.
 
@@ -22,15 +22,19 @@ Definition zpays (s : Z) (t : trans) : Z :=
   s * match counts u with ModelRewards => rew t | Steps => scale m | NoRewards => 0 end.
 Definition zworth (s : Z) (k : nat) : Z := s * worth u k.
 
-Definition check_end (ends : bool) (s : Z) (claimed : option Z) (given : option side) : bool :=
+Definition check_end (ends : bool) (s : Z) (claimed : option Z) (given : option evidence) : bool :=
   match given, claimed with
-  | Some e, Some b => check_side m ends (zpays s) (zworth s) (s * b) e
-  | Some e, None => check_plan m (splan e) && check_family m (splan e) (sfam e) (zpays s) 0
+  | Some e, Some b => check_evidence m ends (zpays s) (zworth s) (s * b) e
+  | Some e, None => check_rows m (zpays s) (zworth s) e
   | None, None => true
   | None, Some _ => false
   end.
-Definition freed (e : option side) : option side :=
-  match e with Some e => Some (Side (free (splan e)) (sfam e) (sreason e)) | None => None end.
+Definition freed (e : option evidence) : option evidence :=
+  match e with
+  | Some (ByFamily s) => Some (ByFamily (Side (free (splan s)) (sfam s) (sreason s)))
+  | Some (ByStates P x) => Some (ByStates (free P) x)
+  | None => None
+  end.
 Definition check_every (c : certificate) : bool :=
   match every_ends c with
   | Some (P, (one, f)) => check_plan m (free P) && check_steps m (free P) one f
@@ -168,25 +172,37 @@ Proof.
   - intros [k|q s] O; cbn [stopped]; [|whole]. pose proof (all_below_spec _ _ HX k O) as X. cbv beta in X. apply Z.leb_le in X. whole.
 Qed.
 
-Lemma side_sound ends r worth b s pi : check_side m ends r worth b s = true ->
-  (ends = true -> forall we, In we (starts m) -> forall pi, legal m pi -> exists B, forall n, taken m pi n [] (At (snd we) []) <= B) ->
-  legal m pi -> along (splan s) pi ->
+(* What holds of every entry, and at the start by the claim. *)
+Lemma claim_sound (r : trans -> Z) worth b pi (v : nat -> Q) : legal m pi ->
+  (Qle_bool (mean_start m v) (inject_Z b) || check_clear m r worth b) = true ->
+  (forall we, In we (starts m) -> at_most (fun n => ev m pi (paid r) (fun _ => stopped worth) n [] (At (snd we) [])) (v (snd we))) ->
   at_most (fun n => mean_start m (fun e => ev m pi (paid r) (fun _ => stopped worth) n [] (At e []))) (inject_Z b).
 Proof.
-  unfold check_side. rewrite !andb_true_iff, orb_true_iff. intros [[[HP HF] HR] HC] HE L A. destruct s as [P f why].
-  cbn [splan sfam] in *. destruct HC as [HC|HC].
+  intros L HC HV. apply orb_true_iff in HC. destruct HC as [HC|HC].
   - apply Qle_bool_iff in HC.
-    apply (at_most_le (fun n => mean_start m (fun e => ev m pi (paid r) (fun _ => stopped worth) n [] (At e []))) _
-      (mean_start m (worth_of m P f worth))); auto; [reflexivity|].
-    apply (mean_at_most (fun e n => ev m pi (paid r) (fun _ => stopped worth) n [] (At e []))).
-    intros we Hw. destruct (A we Hw) as [pi' [F' E']].
-    apply (at_most_le (fun n => ev m pi' (paid r) (fun _ => stopped worth) n [] (At (snd we) [])) _ (worth_of m P f worth (snd we))); auto; [lra|].
-    apply (reason_sound m HM P HP we Hw ends r worth f why pi' HF HR); auto. intros He. destruct F'. now apply (HE He we Hw).
+    apply (at_most_le (fun n => mean_start m (fun e => ev m pi (paid r) (fun _ => stopped worth) n [] (At e []))) _ (mean_start m v)); auto; [reflexivity|].
+    exact (mean_at_most (fun e n => ev m pi (paid r) (fun _ => stopped worth) n [] (At e [])) v HV).
   - apply (at_most_le (fun n => mean_start m (fun e => ev m pi (paid r) (fun _ => stopped worth) n [] (At e []))) _
       (mean_start m (fun _ => inject_Z b))); [reflexivity| |].
     + apply Qle_lteq. right. unfold mean_start. rewrite qsum_scale_r, (wf_start_sum m W). ring.
     + apply (mean_at_most (fun e n => ev m pi (paid r) (fun _ => stopped worth) n [] (At e [])) (fun _ => inject_Z b)).
       intros we Hw. now apply (clear_sound r worth b we pi).
+Qed.
+
+Lemma evidence_sound ends r worth b x pi : check_evidence m ends r worth b x = true ->
+  (ends = true -> forall we, In we (starts m) -> forall pi, legal m pi -> exists B, forall n, taken m pi n [] (At (snd we) []) <= B) ->
+  legal m pi -> along (plan_of x) pi ->
+  at_most (fun n => mean_start m (fun e => ev m pi (paid r) (fun _ => stopped worth) n [] (At e []))) (inject_Z b).
+Proof.
+  intros HX HE L A. destruct x as [[P f why]|P x]; cbn [check_evidence plan_of splan] in *.
+  - unfold check_side in HX. cbn [splan sfam] in HX. rewrite !andb_true_iff in HX. destruct HX as [[[HP HF] HR] HC].
+    apply (claim_sound r worth b pi (worth_of m P f worth) L HC). intros we Hw. destruct (A we Hw) as [pi' [F' E']].
+    apply (at_most_le (fun n => ev m pi' (paid r) (fun _ => stopped worth) n [] (At (snd we) [])) _ (worth_of m P f worth (snd we))); auto; [lra|].
+    apply (reason_sound m HM P HP we Hw ends r worth f why pi' HF HR); auto. intros He. destruct F'. now apply (HE He we Hw).
+  - apply andb_true_iff in HX. destruct HX as [HX HC]. pose proof HX as HX'. unfold check_states in HX'. apply andb_true_iff in HX'. destruct HX' as [HP _].
+    apply (claim_sound r worth b pi (fun e => inject_Z (at_root P x e)) L HC). intros we Hw. destruct (A we Hw) as [pi' [F' E']].
+    apply (at_most_le (fun n => ev m pi' (paid r) (fun _ => stopped worth) n [] (At (snd we) [])) _ (inject_Z (at_root P x (snd we)))); auto; [lra|].
+    exact (states_sound m HM P HP we Hw x r worth pi' HX F').
 Qed.
 
 (* Infinite totals. *)
@@ -295,11 +311,11 @@ Qed.
 Definition bounds (s : Z) (pi : policy) (b : Z) : Prop :=
   if (s =? 1)%Z then at_most (value m u pi) (over_scale m b) else at_least (value m u pi) (over_scale m b).
 
-Lemma bounds_of ends s b e pi : s = 1%Z \/ s = (-1)%Z -> check_side m ends (zpays m u s) (zworth u s) (s * b) e = true ->
+Lemma bounds_of ends s b e pi : s = 1%Z \/ s = (-1)%Z -> check_evidence m ends (zpays m u s) (zworth u s) (s * b) e = true ->
   (ends = true -> forall we, In we (starts m) -> forall pi, legal m pi -> exists B, forall n, taken m pi n [] (At (snd we) []) <= B) ->
-  legal m pi -> along (splan e) pi -> bounds s pi b.
+  legal m pi -> along (plan_of e) pi -> bounds s pi b.
 Proof.
-  intros Hs HC HE L A. pose proof (side_sound ends _ _ _ e pi HC HE L A) as H. unfold bounds.
+  intros Hs HC HE L A. pose proof (evidence_sound ends _ _ _ e pi HC HE L A) as H. unfold bounds.
   destruct Hs as [-> | ->]; cbn [Z.eqb Pos.eqb]; [now apply at_most_value|now apply at_least_value].
 Qed.
 
@@ -307,17 +323,18 @@ Lemma all_sound ends s b e : s = 1%Z \/ s = (-1)%Z -> check_end m u ends s (Some
   (ends = true -> forall we, In we (starts m) -> forall pi, legal m pi -> exists B, forall n, taken m pi n [] (At (snd we) []) <= B) ->
   forall pi, legal m pi -> bounds s pi b.
 Proof.
-  intros Hs HC HE pi L. unfold check_end, freed in HC. destruct e as [e|]; [|discriminate].
-  apply (bounds_of ends s b _ pi Hs HC HE L). cbn [splan]. now apply free_along.
+  intros Hs HC HE pi L. unfold check_end, freed in HC. destruct e as [[e|P x]|]; [| |discriminate];
+    apply (bounds_of ends s b _ pi Hs HC HE L); cbn [plan_of splan]; now apply free_along.
 Qed.
 
 Lemma one_sound ends s b e : s = 1%Z \/ s = (-1)%Z -> check_end m u ends s (Some b) e = true ->
   (ends = true -> forall we, In we (starts m) -> forall pi, legal m pi -> exists B, forall n, taken m pi n [] (At (snd we) []) <= B) ->
   exists pi, legal m pi /\ bounds s pi b.
 Proof.
-  intros Hs HC HE. unfold check_end in HC. destruct e as [e|]; [|discriminate]. exists (policy_of m (splan e)).
+  intros Hs HC HE. unfold check_end in HC. destruct e as [e|]; [|discriminate]. exists (policy_of m (plan_of e)).
   split; [apply policy_of_legal|]. apply (bounds_of ends s b e _ Hs HC HE); [apply policy_of_legal|].
-  apply policy_of_along. unfold check_side in HC. rewrite !andb_true_iff in HC. tauto.
+  apply policy_of_along. destruct e as [e|P x]; cbn [check_evidence plan_of] in *; unfold check_side, check_states in HC;
+    rewrite !andb_true_iff in HC; tauto.
 Qed.
 
 Lemma infinite_sound s all cert : s = 1%Z \/ s = (-1)%Z -> check_infinite m u s all cert = true ->

@@ -30,6 +30,7 @@ _COLUMNS = (
     "vertex_kind",
     "vertex_box",
     "vertex_port",
+    "box_owner",
     "box_component",
     "box_return",
     "action_start",
