@@ -202,6 +202,22 @@ def test_rounded_probabilities_of_other_tools_are_completed(tmp_path: Path, stor
         )
 
 
+def test_states_are_called_by_the_values_of_variables(tmp_path: Path, storm: object) -> None:
+    program = """
+        mdp module m
+          x : [0..2] init 0; up : bool init false; warm : bool init false;
+          [go] x<2 -> 0.5 : (x'=x+1) & (up'=true) + 0.5 : (warm'=!warm);
+        endmodule
+        label "end" = x=2;
+    """
+    model = recurl.load(file(tmp_path, program), goal="end")
+    names = {name.removeprefix("main.") for name in map(model.vertex_name, range(6))}
+    assert {"start", "end", "x=1, up, warm", "x=0, !up, warm", "x=1, up, !warm"} <= {
+        ", ".join(sorted(name.split(", "), key=lambda part: part.lstrip("!").replace("x=", "a")))
+        for name in names
+    }
+
+
 UNTYPED = """// not a dtmc
 module m
   s : [0..2] init 0;

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypedDict
 
 from recurl.model.formats.tar import pack, unpack
-from recurl.model.formats.umb import encoded, rational_size
+from recurl.model.formats.umb import MOST_NAMES, encoded, rational_size
 from recurl.model.structure import TOLERANCE
 
 GOAL, STAY = "recurl goal", "recurl stay"
@@ -111,6 +111,8 @@ def _built(storm: Any, request: Request, program: Any, formulas: list[Any], numb
     if not rewards:
         options.set_build_all_reward_models()
     options.set_build_choice_labels()
+    if request["kind"] == "prism":  # of JANI models Storm cannot write them, with rational rewards
+        options.set_build_state_valuations()
     return storm.build_model[number](program, options=options)
 
 
@@ -172,6 +174,7 @@ def _with_rationals(umb: bytes, built: Any, texts: dict[str, list[str]]) -> byte
     columns = {"branch-to-probability.bin": _summing_to_one(texts["branches"], starts)}
     kinds = {"branch-to-probability.bin": (system, "branch-probability-type")}
     order = list(built.reward_models)
+    index.setdefault("file-data", {})["parameters"] = {"states": _state_names(built)}
     for key, note in index["annotations"].get("rewards", {}).items():
         place = order.index(note.get("alias", ""))
         for entity in note["applies-to"]:
@@ -191,6 +194,21 @@ def _with_rationals(umb: bytes, built: Any, texts: dict[str, list[str]]) -> byte
             note.pop(bound, None)
     files["index.json"] = json.dumps(index).encode()
     return pack(files)
+
+
+def _state_names(built: Any) -> list[str]:
+    """Names of states by the values of variables, as in ``x=0, b``; none for a large model."""
+    if not built.has_state_valuations() or built.nr_states > MOST_NAMES:
+        return []
+    known = built.state_valuations
+    found = (json.loads(str(known.to_json(state))) for state in range(built.nr_states))
+    return [", ".join(itertools.starmap(_value_text, values.items())) for values in found]
+
+
+def _value_text(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return name if value else f"!{name}"
+    return f"{name}={value}"
 
 
 def _summing_to_one(prob: list[str], starts: Sequence[int]) -> list[str]:

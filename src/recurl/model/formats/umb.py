@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _LARGEST_INDEX = 1 << 26
 _ENTITIES = ("states", "choices", "branches")
-_MOST_NAMES = 100_000
+MOST_NAMES = 100_000
 """States of the largest model whose names are written into the index."""
 
 
@@ -427,7 +427,7 @@ def _rewards(flat: Flat) -> tuple[str, np.ndarray]:
 
 def _marks(flat: Flat, exits: list[str]) -> dict[str, Any]:
     """Notes that make the model read back equal."""
-    few = flat.state_names is not None and flat.n_states <= _MOST_NAMES
+    few = flat.state_names is not None and flat.n_states <= MOST_NAMES
     names = {"states": list(flat.state_names or ())} if few else {}
     return {"component": flat.component, "exits": exits, **names}
 
