@@ -175,6 +175,8 @@ class RecursiveQLearning(TabularLearner):
         observation: How vertices of a model are distinguished: by ``"index"`` or ``"features"``:
             vertices with the same features and actions share their values.
         initial_value: Q-value of pairs never tried; above the true values it is optimistic.
+        own_root: In an environment that is not made from a model, whether the outermost call has a
+            context of its own.
         gamma: Discount: what follows a step counts this much. Below 1, the targets hold
             ``gamma max Q`` and ``gamma v[k]``, and exit values are not shifted: m is 0.
         episode_limit: Steps after which an episode is cut.
