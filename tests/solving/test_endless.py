@@ -72,7 +72,7 @@ def test_what_runs_collect_is_another_question() -> None:
     ends = recurl.solve(model, objective="min", endless="inf")
     for certificate, endless in ((collected.certificate, "inf"), (ends.certificate, None)):
         with pytest.raises(CertificateError):
-            recurl.verify(model, msgspec.structs.replace(certificate, endless=endless))
+            recurl.verify(model, msgspec.structs.replace(certificate, endless=endless, claim=""))
 
 
 def test_a_policy_iteration_case_of_prism() -> None:
@@ -272,11 +272,13 @@ def test_a_policy_that_may_not_end_proves_no_lower_end() -> None:
     given = recurl.solve(model).certificate
     assert recurl.verify(model, given).lower == 0
     with pytest.raises(CertificateError):
-        recurl.verify(model, msgspec.structs.replace(given, endless="-inf"))
+        recurl.verify(model, msgspec.structs.replace(given, endless="-inf", claim=""))
     given = recurl.solve(model, objective="min").certificate
-    assert recurl.verify(model, msgspec.structs.replace(given, endless="-inf")).lower is None
+    assert (
+        recurl.verify(model, msgspec.structs.replace(given, endless="-inf", claim="")).lower is None
+    )
     with pytest.raises(CertificateError, match="surely end"):
-        recurl.verify(model, msgspec.structs.replace(given, endless="inf"))
+        recurl.verify(model, msgspec.structs.replace(given, endless="inf", claim=""))
 
 
 def test_what_endless_goes_with() -> None:
