@@ -13,13 +13,14 @@ from __future__ import annotations
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
 import recurl
 from recurl.model.plotting import BLUE, ORANGE, own_or_new
 
-PUBLISHED = {"fall_reward": -2, "futile_reward": -5}
+PUBLISHED: dict[str, Any] = {"fall_reward": -2, "futile_reward": -5}
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "trap_probability.svg"
 
 

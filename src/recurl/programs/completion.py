@@ -45,6 +45,7 @@ class Completion:
         arguments: What the program is called with.
         solution: How the policy was found, if it was solved for.
         discount: Discount of each step of the model in what the completion is worth.
+        count: What a step is, as in `recurl.solve`.
 
     Example:
         >>> import recurl
@@ -77,9 +78,10 @@ class Completion:
         *,
         solution: Solution | None = None,
         discount: float | str | None = None,
+        count: str = "actions",
     ) -> None:
         self.unfolded, self.arguments, self.solution = unfolded, arguments, solution
-        self.discount = discount
+        self.discount, self.count = discount, count
         self._chosen = ProgramPolicy(unfolded, policy)
 
     @property
@@ -115,7 +117,10 @@ class Completion:
         if question is not None and question.rewards == "given end":
             low, high = found.given_end
             return low + (high - low) / 2
-        return found.value if self.discount is None else _worth(self.policy, self.discount)
+        return found.value if self.discount is None else self._discounted()
+
+    def _discounted(self) -> float:
+        return _worth(self.policy, self.discount, self.count)
 
     @cached_property
     def _printed(self) -> Printed:
@@ -186,6 +191,7 @@ def complete(
     arguments: Values = (),
     *,
     discount: float | str | None = None,
+    count: str = "actions",
 ) -> Completion:
     """The completion that a solution of a program's model stands for.
 
@@ -194,6 +200,7 @@ def complete(
         solution: A solution of the model.
         arguments: What the program is called with.
         discount: The discount with which the model was solved.
+        count: What a step is, as in `recurl.solve`.
 
     Raises:
         NotProperError: The optimum is not finite, or not known to be.
@@ -206,17 +213,21 @@ def complete(
         raise NotProperError(f"{name} has no best completion: {solution.reason}")
     if solution.question == Question() and policy.kind != "stackless":
         places = SharedStates(unfolded, policy)
-        policy = simplified(policy, solution.lower, lambda p: _worth(places.evened(p), discount))
-    return Completion(unfolded, policy, arguments, solution=solution, discount=discount)
+        policy = simplified(
+            policy, solution.lower, lambda p: _worth(places.evened(p), discount, count)
+        )
+    return Completion(
+        unfolded, policy, arguments, solution=solution, discount=discount, count=count
+    )
 
 
 MOST_TRIALS = 400
 """Policies that are evaluated at most."""
 
 
-def _worth(policy: Policy, discount: float | str | None = None) -> float:
+def _worth(policy: Policy, discount: float | str | None = None, count: str = "actions") -> float:
     """Expected total reward of a policy, discounted step by step."""
-    return evaluate(policy, gamma=discount).value
+    return evaluate(policy, gamma=discount, count=count).value
 
 
 def simplified(policy: Policy, floor: float, worth: Callable[[Policy], float] = _worth) -> Policy:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from os import PathLike
 from types import FrameType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from recurl.errors import RecurlError
 from recurl.programs.language import caller, current, running
@@ -20,10 +20,30 @@ from recurl.programs.syntax import Source, read_source
 if TYPE_CHECKING:
     from recurl.learn.tabular import TabularLearner
     from recurl.model.rmdp import RMDP
+    from recurl.model.tables import Floats
     from recurl.programs.code import Code
     from recurl.programs.completion import Completion
     from recurl.programs.live import Live, Observe
     from recurl.programs.unfold import Unfolded
+    from recurl.solving.one_exit_search import Callback
+
+
+class SolveOptions(TypedDict, total=False):
+    """Options of `recurl.solve`, for those that pass them on."""
+
+    method: str
+    epsilon: float
+    objective: str
+    of: str
+    endless: str | None
+    at_least: float | None
+    gamma: float | str | None
+    count: str
+    near: Sequence[Floats]
+    seconds: float | None
+    memory: float | None
+    callback: Callback | None
+    progress: bool
 
 
 class Program:
@@ -140,7 +160,9 @@ class Program:
 
         return unfold(Exploration(self, arguments, state_limit), name or self.name)
 
-    def solve(self, *arguments: Any, state_limit: int = STATES, **options: Any) -> Completion:
+    def solve(
+        self, *arguments: Any, state_limit: int = STATES, **options: Unpack[SolveOptions]
+    ) -> Completion:
         """The best completion of the program.
 
         Args:
@@ -164,7 +186,8 @@ class Program:
                 stacklevel=2,
             )
         solution = solve(unfolded.model, **options)
-        return complete(unfolded, solution, arguments, discount=options.get("gamma"))
+        gamma, count = options.get("gamma"), options.get("count", "actions")
+        return complete(unfolded, solution, arguments, discount=gamma, count=count)
 
     def learn(
         self, *arguments: Any, steps: int = 100_000, state_limit: int = STATES, **settings: Any
