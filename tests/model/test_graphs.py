@@ -85,4 +85,4 @@ def test_a_chain_longer_than_sweeps_go() -> None:
     reach = builder.build().reach
     assert reach.distance.max() == 120
     assert reach.reachable.all()
-    assert reach.diameter == 120
+    assert reach.longest_way_out == 120

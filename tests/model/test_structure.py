@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -134,10 +135,10 @@ def test_runs_visit_reachable_vertices_only(model: RMDP) -> None:
 
 
 @given(models())
-def test_diameter(model: RMDP) -> None:
+def test_longest_way_out(model: RMDP) -> None:
     nearest = model.reach.distance.min(axis=1)
     reached = [d for d, r in zip(nearest, model.reach.reachable, strict=True) if r]
-    assert model.diameter == max([d for d in reached if d < math.inf], default=0)
+    assert model.longest_way_out == max([d for d in reached if d < math.inf], default=0)
 
 
 @given(models())
@@ -179,19 +180,19 @@ def test_kinds_in_words(kind: Kind, words: str) -> None:
     assert str(kind) == words
 
 
-def test_a_known_diameter() -> None:
+def test_a_known_longest_way_out() -> None:
     # From the call port: 1 step in the callee, 1 after the return; the rest is 1 step away.
     model = server()
-    assert model.diameter == 2
+    assert model.longest_way_out == 2
     assert model.reach.distance[model.find("S.retry.start")].tolist() == [2]
     assert CallGraph.of(model.tables).groups == ((0,),)
     other = two_exits().build()
     assert other.reach.distance[other.find("A.in")].tolist() == [4, 4]
-    assert other.diameter == 5  # from the call port again.in
+    assert other.longest_way_out == 5  # from the call port again.in
     assert [other.names.components[g[0]] for g in other.call_graph.groups] == ["B", "A"]
 
 
-def test_a_vertex_that_cannot_leave_does_not_count_for_the_diameter() -> None:
+def test_a_vertex_that_cannot_leave_does_not_count_for_the_longest_way_out() -> None:
     model = (
         Builder()
         .component("A", entries="in", exits="out")
@@ -199,7 +200,7 @@ def test_a_vertex_that_cannot_leave_does_not_count_for_the_diameter() -> None:
         .at("trap").action("stay").to("trap")
         .build()
     )  # fmt: skip
-    assert model.diameter == 1
+    assert model.longest_way_out == 1
     assert model.reach.dead[model.find("A.trap")]
 
 
@@ -214,7 +215,7 @@ def test_return_ports_of_calls_that_never_return_are_not_reachable() -> None:
     t = model.tables
     assert not model.reach.reachable[np.flatnonzero(t.vertex_kind == RETURN)].any()
     assert model.reach.dead[model.find("A.in")]
-    assert model.diameter == 0
+    assert model.longest_way_out == 0
 
 
 def test_a_sound_model_has_no_warnings() -> None:
@@ -265,3 +266,11 @@ def test_many_places_are_one_warning() -> None:
         "9 vertices, such as 'A.attic0', 'A.attic1', 'A.attic2': no run can visit them "
         "(remove them, or lead to them)"
     )
+
+
+def test_the_diameter_of_the_paper_is_that_of_rewards() -> None:
+    cloud = recurl.zoo.cloud()
+    least, most = cloud.exact.reward_range
+    assert cloud.reward_diameter == max(-least, most) > 0
+    assert cloud.with_rewards_times(Fraction(-2)).reward_diameter == 2 * cloud.reward_diameter
+    assert cloud.longest_way_out == 6

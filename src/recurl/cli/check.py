@@ -66,7 +66,7 @@ def problem_data(problem: Problem) -> dict[str, Any]:
 
 
 def summary(model: RMDP) -> dict[str, Any]:
-    """Kind, sizes, start and diameter of a model, for machines."""
+    """Kind, sizes, start, ways out and greatest reward of a model, for machines."""
     t, kind = model.tables, model.kind
     return {
         "kind": {
@@ -80,8 +80,17 @@ def summary(model: RMDP) -> dict[str, Any]:
         "actions": t.n_actions,
         "transitions": t.n_transitions,
         "start": {model.vertex_name(v): float(p) for v, p in model.start_exact().items()},
-        "diameter": model.diameter,
+        "longest_way_out": model.longest_way_out,
+        "reward_diameter": model.reward_diameter,
     }
+
+
+def extents(model: RMDP) -> list[tuple[str, str]]:
+    """How far the exits are, and how great rewards get."""
+    return [
+        ("longest way out", f"{model.longest_way_out:g} steps"),
+        ("reward diameter", f"{model.reward_diameter:g}"),
+    ]
 
 
 def size_line(model: RMDP) -> str:
@@ -120,6 +129,6 @@ def _lines(model: RMDP) -> list[tuple[str, str]]:
         ("kind", str(model.kind)),
         ("size", size_line(model)),
         ("start", start_line(model)),
-        ("diameter", f"{model.diameter:g}"),
+        *extents(model),
         ("warnings", "\n".join(notes) or "none"),
     ]

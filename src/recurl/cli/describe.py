@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from recurl.cli.check import size_line, start_line, summary
+from recurl.cli.check import extents, size_line, start_line, summary
 from recurl.cli.models import ModelName, Parameters, read_model
 from recurl.cli.output import AsJson, counted, facts, print_json, show, table
 from recurl.model.drawing.call_chart import boxes_by_callee
@@ -95,7 +95,7 @@ def _print_head(model: RMDP, limits: Limits) -> None:
         (model.name, str(model.kind)),
         ("size", size_line(model)),
         ("start", start_line(model)),
-        ("diameter", f"{model.diameter:g}"),
+        *extents(model),
     ]
     show(facts(rows), "", call_tree(model, limits.calls), "")
 

@@ -255,9 +255,14 @@ class RMDP:
         return Reach.of(self.tables)
 
     @property
-    def diameter(self) -> float:
+    def longest_way_out(self) -> float:
         """Most steps that a reachable vertex is away from the nearest exit of its component."""
-        return self.reach.diameter
+        return self.reach.longest_way_out
+
+    @property
+    def reward_diameter(self) -> float:
+        """The greatest absolute reward of a transition: the diameter of the paper."""
+        return float(max(map(abs, self.exact.reward_range)))
 
     @cached_property
     def warnings(self) -> tuple[Problem, ...]:

@@ -1,4 +1,4 @@
-"""The structure of a model: its kind, its call graph, reachable vertices, its diameter."""
+"""The structure of a model: its kind, its call graph, reachable vertices, ways out."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Reach:
         return dead
 
     @property
-    def diameter(self) -> float:
+    def longest_way_out(self) -> float:
         """Most steps that a reachable vertex is away from the nearest exit of its component.
 
         The steps inside boxes count. Vertices that cannot leave at all are not counted (a model
