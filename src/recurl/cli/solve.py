@@ -146,7 +146,7 @@ def solve(
     if policy is not None:
         _policy_of(solution).save(policy)
     if source is not None and called is not None:
-        _complete(called, solution, source, discount)
+        _complete(called, solution, source, discount=discount, count=count)
     if json:
         rules = {"rules": explanation_data(_policy_of(solution), vertices)} if explain else {}
         print_json({**_data(solution, at_least), **rules})
@@ -196,11 +196,11 @@ def _called(
     return None
 
 
-def _complete(called: Called, solution: Solution, path: Path, discount: float | None) -> None:
+def _complete(called: Called, solution: Solution, path: Path, **steps: Any) -> None:
     from recurl.model.files import write_atomic
     from recurl.programs.completion import complete
 
-    found = complete(called.unfolded, solution, called.arguments, discount=discount)
+    found = complete(called.unfolded, solution, called.arguments, **steps)
     write_atomic(path, found.source())
 
 
