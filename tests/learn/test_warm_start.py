@@ -21,7 +21,7 @@ def test_from_a_one_exit_solution() -> None:
 def test_from_a_multi_exit_solution(name: str) -> None:
     model = recurl.zoo.make(name)
     solution = recurl.solve(model)
-    learner = recurl.RecursiveQLearning(model, preset="swift", episode_limit=200)
+    learner = recurl.RecursiveQLearning(model, preset="swift", grain=32, episode_limit=200)
     learner.warm_start(solution)
     assert recurl.evaluate(learner.policy()).value == pytest.approx(solution.value, abs=1e-3)
     learner.learn(20_000)

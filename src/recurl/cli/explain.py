@@ -53,7 +53,7 @@ def explain(
         return
     show(f"{policy!r}"[1:-1] + ".", *explanation(policy, named), "")
     for one in reports:
-        show(_heading(one), _table(one), "")
+        show(_heading(one), _table(one), *_note(one), "")
 
 
 def _reports(learner: TabularLearner | DeepLearner, contexts: int) -> list[ContextReport]:
@@ -87,6 +87,16 @@ def _heading(one: ContextReport) -> str:
     elif len(one.worth) > 1:
         where += ", where all exits are worth the same"
     return f"{where} (learned from {counted(one.visits, 'time')}):"
+
+
+def _note(one: ContextReport) -> list[str]:
+    """Where the rounding of exit values may decide."""
+    if not one.undecided:
+        return []
+    return [
+        "Where exits are worth one step of rounding more or less, something else is best at "
+        f"{', '.join(one.undecided)}: a smaller quantum or a larger grain tells more apart."
+    ]
 
 
 def _table(one: ContextReport) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +42,8 @@ class ContextReport:
         worth: What each exit is worth, relative to the worst one; empty if contexts are ignored.
         visits: How often anything was learned in it.
         choices: What is done at each vertex that was visited, most visited first.
+        undecided: Vertices at which a context one step of rounding away has another best action:
+            there it may matter that contexts in between are taken for one.
     """
 
     component: str
@@ -49,6 +51,11 @@ class ContextReport:
     worth: dict[str, float]
     visits: int
     choices: tuple[Choice, ...]
+    undecided: tuple[str, ...] = ()
+
+
+ENOUGH = 30
+"""Visits of a vertex in both contexts from which on their best actions are compared."""
 
 
 def explain(engine: ModelEngine, most: int = 3) -> list[ContextReport]:
@@ -62,14 +69,33 @@ def explain(engine: ModelEngine, most: int = 3) -> list[ContextReport]:
         ('T with u2 0', 'divide')
     """
     reports = [_report(engine, context) for context in range(engine.store.n_contexts)]
-    reports = [report for report in reports if report.choices]
-    names = ("any", *engine.model.names.components)
-    return [report for name in names for report in _most_visited(reports, name, most)]
+    found = []
+    for name in ("any", *engine.model.names.components):
+        own = [i for i, one in enumerate(reports) if one.choices and one.component == name]
+        for i in sorted(own, key=lambda i: -reports[i].visits)[:most]:
+            near = [reports[j] for j in own if _merges(engine, i, j)]
+            found.append(replace(reports[i], undecided=_differing(reports[i], near)))
+    return found
 
 
-def _most_visited(reports: list[ContextReport], name: str, most: int) -> list[ContextReport]:
-    own = [report for report in reports if report.component == name]
-    return sorted(own, key=lambda report: -report.visits)[:most]
+def _merges(engine: ModelEngine, context: int, other: int) -> bool:
+    """Whether two contexts are one step of rounding apart, so that others lie in between."""
+    s, values = engine.settings, engine.store.exit_values(context)
+    if engine.flat or context == other or not s.quantum:
+        return False
+    step, span = s.quantum, np.ptp(values)
+    while s.grain and s.grain * step < span:
+        step *= 2
+    distance = np.abs(values - engine.store.exit_values(other)).max(initial=0.0)
+    return bool(distance <= 1.01 * step)
+
+
+def _differing(report: ContextReport, near: list[ContextReport]) -> tuple[str, ...]:
+    """Vertices at which one of some other contexts has another best action."""
+    own = {c.vertex: c.action for c in report.choices if c.visits >= ENOUGH}
+    others = [c for one in near for c in one.choices if c.visits >= ENOUGH]
+    differing = {c.vertex for c in others if own.get(c.vertex, c.action) != c.action}
+    return tuple(vertex for vertex in own if vertex in differing)
 
 
 def _report(engine: ModelEngine, context: int) -> ContextReport:

@@ -87,7 +87,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "swift": {
         "learning_rate": harmonic(offset=10),
         "exploration": linear(0.3, 0.1, fraction=0.5),
-        "grain": 32,
+        "grain": 8,
         "replay": 8,
         "inherit": 50,
         "own_root": True,
