@@ -1,10 +1,10 @@
 (* recurl-proved MODEL CERTIFICATE: a table file or a document of the library, and a certificate. *)
 open Json
 
-let question (m : Model.t) (c : Certificate.claim) =
+let exactly x = Numbers.decimal ~up:false (Q.of_float x)
+let question ?(number = exactly) (m : Model.t) (c : Certificate.claim) =
   let best = if c.least then "least" else "greatest" in
   let worth = List.filter (fun (_, x) -> x <> 0.0) (List.combine (Array.to_list m.exit_names) (Array.to_list c.worth)) in
-  let exact x = Numbers.decimal ~up:false (Q.of_float x) in
   match c.counts, worth with
   | Checker.NoRewards, [ (name, 1.0) ] -> Printf.sprintf "%s probability to leave by %s" best name
   | counts, worth ->
@@ -12,7 +12,7 @@ let question (m : Model.t) (c : Certificate.claim) =
       | Checker.NoRewards -> "expected worth of the exit reached"
       | Checker.ModelRewards -> "expected total reward"
       | Checker.Steps -> "expected number of steps" in
-    let exits = String.concat ", " (List.map (fun (name, x) -> name ^ " worth " ^ exact x) worth) in
+    let exits = String.concat ", " (List.map (fun (name, x) -> name ^ " worth " ^ number x) worth) in
     Printf.sprintf "%s %s%s" best total (if worth = [] then "" else " (exits: " ^ exits ^ ")")
 
 let shown ~up = function None -> if up then "inf" else "-inf" | Some x -> Numbers.decimal ~up (Q.of_float x)
@@ -29,6 +29,10 @@ let check (m : Model.t) reading file =
   let given = Json.read file in
   let t1 = Sys.time () in
   let e = Certificate.read m given in
+  (match field given "claim" with
+   | Null | Str "" -> ()
+   | x -> let asked = question ~number:(Printf.sprintf "%g") m e.claim in
+     if text "claim" x <> asked then refuse "it says that it is about the %s, not the %s" (String.escaped (text "claim" x)) asked);
   let t2 = Sys.time () in
   let proved = Checker.verify e.model e.question e.claimed e.certificate in
   let t3 = Sys.time () in
@@ -56,12 +60,25 @@ let print ~json (code, facts) =
   else print_endline (Json.text "text" (Json.parse (List.assoc "text" facts)));
   code
 
-let usage = "usage: recurl-proved [--json] MODEL CERTIFICATE... (a table file or a document in JSON, and certificates)"
+(* The theorem as a file for Coq; comments must not end before their end. *)
+let term model certificate =
+  match guarded (fun () ->
+    let m = Model.read model in
+    let e = Certificate.read m (Json.read certificate) in
+    let lower, upper = ends e.claim in
+    let said = Printf.sprintf "%s: the %s lies in [%s, %s]" m.name (question m e.claim) lower upper in
+    let plain = String.map (fun c -> if (c >= ' ' && c < '\127' && c <> '*' && c <> '"') then c else '?') said in
+    Term.theorem ~comment:plain e.model e.question e.claimed e.certificate) with
+  | Ok text -> print_string text; 0
+  | Error e -> print ~json:true e
+
+let usage = "usage: recurl-proved [--json | --proof-term] MODEL CERTIFICATE... (a table file or a document in JSON, and certificates)"
 
 let () =
   let arguments = List.tl (Array.to_list Sys.argv) in
   let json = List.mem "--json" arguments in
   match List.filter (fun a -> a <> "--json") arguments with
+  | [ "--proof-term"; model; certificate ] -> exit (term model certificate)
   | model :: (_ :: _ as certificates) ->
     let t0 = Sys.time () in
     let read = guarded (fun () -> Model.read model) in

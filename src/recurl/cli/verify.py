@@ -9,7 +9,7 @@ import typer
 
 from recurl.cli.models import ModelName, Parameters, read_model
 from recurl.cli.numbers import real
-from recurl.cli.output import AsJson, UsageError, print_json, show
+from recurl.cli.output import AsJson, UsageError, print_json, show, writable
 from recurl.errors import CertificateError
 
 EXAMPLES = """\
@@ -45,6 +45,14 @@ def verify(
         ),
     ] = False,
     count: Annotated[str, typer.Option(help="What it counts, as given to solve.")] = "actions",
+    proof_term: Annotated[
+        Path | None,
+        typer.Option(
+            "--proof-term",
+            metavar="FILE",
+            help="Write the statement as a theorem that Coq checks by itself (small models).",
+        ),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Check a certificate, without trusting the solver.
@@ -55,7 +63,7 @@ def verify(
     from recurl.model.certificate import Certificate
     from recurl.model.transforms.discounting import discount_steps
     from recurl.progress import Progress
-    from recurl.verification import Proof, prove
+    from recurl.verification import Proof, prove, write_proof
     from recurl.verification import verify as run
 
     if not certificate.is_file():
@@ -64,11 +72,15 @@ def verify(
     texts = [f"{name}={value}" for name, value in named.items() if value is not None]
     found = read_model(model, texts := [*(parameters or []), *texts])
     document = Path(model) if model.endswith(".json") and not texts else None
+    if proof_term is not None:
+        writable(proof_term)
     if discount not in (None, 1):
         found, document = discount_steps(found, discount, count=count), None
     try:
         with Progress(f"verifying {certificate}"):
             given = Certificate.load(certificate)
+            if proof_term is not None:
+                write_proof(found, given, proof_term, document=document)
             verdict = prove(found, given, document=document) if proved else run(found, given)
     except CertificateError as error:
         if not json:

@@ -18,12 +18,12 @@ from recurl.model.rmdp import RMDP
 from recurl.model.transforms.stopping import stop_in_free_loops
 from recurl.verification.bounds import BoundChecker
 from recurl.verification.endless import EndlessChecker
-from recurl.verification.proved import Proof, prove, write_tables
+from recurl.verification.proved import Proof, prove, write_proof, write_tables
 from recurl.verification.values import ValueChecker
 from recurl.verification.verdict import THEOREMS, Verdict
 from recurl.verification.ways import WayChecker
 
-__all__ = ["THEOREMS", "Proof", "Verdict", "prove", "verify", "write_tables"]
+__all__ = ["THEOREMS", "Proof", "Verdict", "prove", "verify", "write_proof", "write_tables"]
 
 
 @overload

@@ -106,6 +106,46 @@ def prove(
     Raises:
         CertificateError: The program is not built, or does not confirm the certificate.
     """
+    done = _run("--json", model, certificate, document)
+    found = _facts(done)
+    text = str(found["text"])
+    if found["verdict"] != "proved" or done.returncode != 0:
+        raise CertificateError(f"by the proved checker: {text.splitlines()[0]}")
+    read, scale, check = (float(x) for x in found["seconds"])
+    lower, upper, question, read_from = (
+        str(found[name]) for name in ("lower", "upper", "question", "model")
+    )
+    return Proof(lower, upper, question, read_from, (read, scale, check), text)
+
+
+def write_proof(
+    model: RMDP,
+    certificate: Certificate,
+    path: str | os.PathLike[str],
+    *,
+    document: str | os.PathLike[str] | None = None,
+) -> None:
+    """Write a file that Coq accepts as a theorem: the optimum lies between the ends.
+
+    ``coqc -Q verified/build/theories Recurl FILE`` checks it. Then only Coq and the numbers of the
+    model in the file need to be trusted. For small models: Coq computes with lists.
+
+    Raises:
+        CertificateError: The program is not built, or refuses the certificate.
+    """
+    done = _run("--proof-term", model, certificate, document)
+    if done.returncode != 0:
+        raise CertificateError(f"by the proved checker: {_facts(done)['text']}")
+    write_atomic(path, done.stdout)
+
+
+def _run(
+    option: str,
+    model: RMDP,
+    certificate: Certificate,
+    document: str | os.PathLike[str] | None,
+) -> subprocess.CompletedProcess[str]:
+    """The program, run on a model and a certificate."""
     program = proved_program()
     if program is None:
         raise CertificateError(
@@ -118,19 +158,16 @@ def prove(
         certificate.save(given)
         if document is None:
             write_tables(model, tables)
-        command = [program, "--json", str(tables if document is None else document), str(given)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        command = [program, option, str(tables if document is None else document), str(given)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def _facts(done: subprocess.CompletedProcess[str]) -> dict[str, str | list[float]]:
+    """The verdict that the program printed."""
     try:
-        found = msgspec.json.decode(done.stdout, type=dict[str, str | list[float]])
+        return msgspec.json.decode(done.stdout, type=dict[str, str | list[float]])
     except msgspec.DecodeError:
         raise CertificateError(
-            f"{program} gave no verdict (exit code {done.returncode}): {done.stderr[-200:]}"
+            f"the proved checker gave no verdict (exit code {done.returncode}):"
+            f" {done.stderr[-200:]}"
         ) from None
-    text = str(found["text"])
-    if found["verdict"] != "proved" or done.returncode != 0:
-        raise CertificateError(f"by the proved checker: {text.splitlines()[0]}")
-    read, scale, check = (float(x) for x in found["seconds"])
-    lower, upper, question, read_from = (
-        str(found[name]) for name in ("lower", "upper", "question", "model")
-    )
-    return Proof(lower, upper, question, read_from, (read, scale, check), text)
