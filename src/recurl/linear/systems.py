@@ -3,7 +3,8 @@
 A system is made out to be singular by its graph, before anything is factorised: a strongly
 connected block of which no row sums to less than 1 has no solution that is finite and not negative.
 Pivots are taken from the diagonal: for a P of spectral radius below 1 they are positive, and
-elimination is stable. Large systems are solved by GMRES, which is made fast by *aggregation*:
+elimination is stable. Large systems are solved by stabilised biconjugate gradients if that takes
+few products, else by GMRES, which is made fast by *aggregation*:
 neighbouring rows are lumped into groups, so few and so wide that a group refers to its neighbours
 mostly; the system of the groups is factorised, and its solution smoothed by sweeps. That takes care
 of errors that die out slowly, which are those that look alike at neighbours.
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 DENSE = 100
 """Rows up to which zeros cost less than leaving them out."""
+SMALL = 30
+"""Rows of a block whose inverse costs less than factors; distances that count as near."""
 DIRECT = 1500
 """Rows up to which a system is factorised as it is."""
 SPARSE = 30_000
@@ -36,7 +39,7 @@ LARGE = 50_000
 BASIS = 15
 """Krylov vectors between restarts."""
 _UNIT = 2.0**-53
-_RESTARTS, _VISITS, _SMOOTHING, _WORSE = 60, 5, 2, 1.5
+_RESTARTS, _PRODUCTS, _VISITS, _SMOOTHING, _WORSE = 60, 50, 5, 2, 1.5
 _SMALLEST_GROUP, _FEW_GROUPS, _FILL = 8, 300, 10
 
 
@@ -170,10 +173,15 @@ def solve(
     n = len(c)
     if n <= DENSE:
         return solve_dense(np.eye(n) - matrix.toarray(), c)
-    if block_start is not None:
+    if block_start is not None and (n > DIRECT or np.diff(block_start).max() <= SMALL):
         return _substituted(matrix, c, block_start)
-    if n > DIRECT:
-        columns = [_iterated(matrix, own, precision) for own in c.reshape(n, -1).T]
+    # Rows that refer to their neighbours fill little, and are what slow methods are slowest for.
+    near = n <= SPARSE and _group_size(matrix) <= SMALL
+    if n > DIRECT and not near:
+        columns = []
+        for own in c.reshape(n, -1).T:
+            x = _by_gradients(matrix, own, precision)
+            columns.append(_iterated(matrix, own, precision) if x is None else x)
         found = [own for own in columns if own is not None]
         if len(found) == len(columns):
             return np.column_stack(found).reshape(c.shape)
@@ -272,6 +280,18 @@ def sweep(matrix: csr_array, c: Floats, x: Floats, times: int) -> Floats:
 def unsigned(index: npt.NDArray[np.integer]) -> npt.NDArray[np.uint32]:
     """Indices of a large matrix as the compiled sweeps take them; not copied where they fit."""
     return index.view(np.uint32) if index.dtype == np.int32 else index.astype(np.uint32)
+
+
+@np.errstate(all="ignore")  # what is not finite is not found
+def _by_gradients(matrix: csr_array, c: Floats, precision: float) -> Floats | None:
+    """The solution by stabilised biconjugate gradients; None if they take many products."""
+    from scipy.sparse.linalg import LinearOperator, bicgstab
+
+    system = LinearOperator(matrix.shape, lambda x: x - matrix @ x, dtype=np.float64)
+    start = c + matrix @ c
+    x: Floats = bicgstab(system, c, start, rtol=precision, atol=0.0, maxiter=_PRODUCTS)[0]
+    rest = np.abs(c + matrix @ x - x).max()
+    return x if rest <= 1e3 * precision * np.abs(c).max() else None
 
 
 def _iterated(matrix: csr_array, c: Floats, precision: float) -> Floats | None:

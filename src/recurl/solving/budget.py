@@ -16,7 +16,9 @@ from pathlib import Path
 from recurl.errors import LimitError
 
 _end: ContextVar[float] = ContextVar("end", default=math.inf)
-_memory: ContextVar[float] = ContextVar("memory", default=math.inf)
+_memory: ContextVar[float | None] = ContextVar("memory", default=math.inf)
+_LITTLE = 1e8
+"""Bytes that any machine has: it is not asked for less, because that takes time."""
 
 
 class TimeUpError(LimitError):
@@ -39,7 +41,7 @@ def budget(seconds: float | None = None, memory: float | None = None) -> Iterato
         memory: Most bytes, about, for what one step needs; None for what is free on this machine.
     """
     end = math.inf if seconds is None else time.monotonic() + seconds
-    tokens = _end.set(end), _memory.set(_free_memory() if memory is None else memory)
+    tokens = _end.set(end), _memory.set(memory)
     try:
         yield
     finally:
@@ -82,10 +84,13 @@ def require_memory(size: float, what: str) -> None:
     Raises:
         MemoryLimitError: There is not.
     """
-    if size > _memory.get():
+    most = _memory.get()
+    if most is None:
+        most = _LITTLE if size <= _LITTLE else _free_memory()
+    if size > most:
         raise MemoryLimitError(
             f"{what} would take about {size / 1e9:.3g} GB of memory, more than "
-            f"{_memory.get() / 1e9:.3g} GB: a model with fewer exits or vertices takes less, and "
+            f"{most / 1e9:.3g} GB: a model with fewer exits or vertices takes less, and "
             "memory=BYTES allows more"
         )
 
