@@ -45,7 +45,8 @@ def reproduce(
     """Rerun the experiments of the paper, with a report.
 
     spelunking has the rewards of the published runs (-2 for a fall, -5 for a futile climb),
-    spelunking-text those of the text (every step -1). Finished runs are not repeated: the same
+    spelunking-text those of the text (every step -1). What else differs from the paper stands in
+    docs/explanation/the_paper.md. Finished runs are not repeated: the same
     command continues where it was stopped.
     """
     from recurl.errors import UnknownNameError

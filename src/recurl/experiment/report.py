@@ -55,7 +55,8 @@ NOTES = (
     "Steps to 5 % and 1 % of the optimum: median over runs of where ten tests in a row first have "
     "a mean that near. Beside the published mean: at each published test, ours is better or worse "
     "where the 95 % bootstrap interval of our mean excludes the published one, alike otherwise; of "
-    "twenty tests that are equal in truth, about one is not alike by chance."
+    "twenty tests that are equal in truth, about one is not alike by chance. What differs from the "
+    "paper is listed in docs/explanation/the_paper.md."
 )
 
 

@@ -155,7 +155,8 @@ class RecursiveQLearning(TabularLearner):
     values converge to the optimum. On a deterministic one they do with step size 1, if exit values
     are not rounded and every action is tried again and again wherever it is met: with
     ``preset="deterministic"``. Rounding (``quantum``, ``grain``) may merge contexts whose best
-    actions differ. In general there is no guarantee.
+    actions differ. In general there is no guarantee. Where presets differ from the paper is
+    listed in docs/explanation/the_paper.md.
 
     An episode that is cut at its limit does not terminate: its last step bootstraps like any other.
     How many were cut is in ``repr`` and in ``engine.cut``.

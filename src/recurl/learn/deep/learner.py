@@ -163,7 +163,8 @@ class DeepRecursiveQLearning(DeepLearner):
     On a model, simulation and learning run as one compiled program; the stack is an array there,
     and an episode that overflows it is cut and counted (``engine.overflowed``, and in ``repr``). On
     an environment, or a vector environment, a compiled program follows each step. If the loss is no
-    longer finite, learning stops with an error, and what was learned before it is kept.
+    longer finite, learning stops with an error, and what was learned before it is kept. Where
+    presets differ from the paper is listed in docs/explanation/the_paper.md.
 
     Args:
         model_or_env: A model, or a Gymnasium environment (or vector environment, or the id of one)
