@@ -195,6 +195,8 @@ def test_what_the_proof_does_not_cover_is_refused_by_name() -> None:
         prove(model, msgspec.structs.replace(given, endless="inf"))
     with pytest.raises(CertificateError, match="another model"):
         prove(recurl.zoo.cloud(), given)
+    with pytest.raises(CertificateError, match="scale: -4611686018427387904"):
+        prove(model, msgspec.structs.replace(given, scale=-(2**62)))
     assert given.lower is not None
     with pytest.raises(CertificateError, match="not proved"):
         prove(model, msgspec.structs.replace(given, lower=given.lower + 1e-6))
@@ -298,16 +300,22 @@ def test_a_program_that_says_nothing_proves_nothing(
         recurl.verify(model, given, proved=True)
 
 
-def test_table_files_have_every_different_number_once(tmp_path: Path) -> None:
-    model = recurl.zoo.cloud()
+@pytest.mark.parametrize("binary", [False, True])
+def test_table_files_have_every_different_number_once(binary: bool, tmp_path: Path) -> None:
+    model = recurl.zoo.random_model(components=2, nodes=5) if binary else recurl.zoo.cloud()
     write_tables(model, tmp_path / "model.json")
     tables = json.loads((tmp_path / "model.json").read_text())
-    numbers = [Fraction(text) for text in tables["numbers"]]
-    exact = model.exact
-    assert [numbers[i] for i in tables["prob"]] == [
-        exact.prob(i) for i in range(model.tables.n_transitions)
-    ]
+    numbers = [text if text == "rest" else Fraction(text) for text in tables["numbers"]]
+    used = {*tables["prob"], *tables["reward"]}
+    assert len({numbers[i] for i in used}) == len(used)
+    t, exact = model.tables, model.exact
+    for a in range(t.n_actions):
+        own = list(t.transitions_of(a))
+        prob = [numbers[tables["prob"][i]] for i in own]
+        if binary:
+            assert prob[-1] == "rest"
+            prob[-1] = 1 - sum(prob[:-1])
+        assert prob == [exact.prob(i) for i in own]
     assert [numbers[i] for i in tables["reward"]] == [
-        exact.reward(i) for i in range(model.tables.n_transitions)
+        exact.reward(i) for i in range(t.n_transitions)
     ]
-    assert len(set(numbers[: max(tables["prob"] + tables["reward"]) + 1])) == len(numbers) - 1

@@ -33,16 +33,20 @@ let is_utf8 s =
 (* Position after a number of JSON's grammar that begins at b, or b if there is none. *)
 let number s b =
   let n = String.length s in
-  let rec digits i = if i < n && s.[i] >= '0' && s.[i] <= '9' then digits (i + 1) else i in
-  let some b = let i = digits b in if i = b then None else Some i in
-  let begins = if b < n && s.[b] = '-' then b + 1 else b in
-  let whole = if begins < n && s.[begins] = '0' then Some (begins + 1) else some begins in
-  let fraction i = if i < n && s.[i] = '.' then some (i + 1) else Some i in
-  let exponent i =
-    if i < n && (s.[i] = 'e' || s.[i] = 'E') then
-      some (if i + 1 < n && (s.[i + 1] = '+' || s.[i + 1] = '-') then i + 2 else i + 1)
-    else Some i in
-  match Option.bind (Option.bind whole fraction) exponent with Some i -> i | None -> b
+  let digit i = i < n && s.[i] >= '0' && s.[i] <= '9' in
+  let rec after i = if digit i then after (i + 1) else i in
+  let i = if b < n && s.[b] = '-' then b + 1 else b in
+  if not (digit i) then b
+  else
+    let i = if s.[i] = '0' then i + 1 else after i in
+    let fraction = i < n && s.[i] = '.' in
+    if fraction && not (digit (i + 1)) then b
+    else
+      let i = if fraction then after (i + 1) else i in
+      if i < n && (s.[i] = 'e' || s.[i] = 'E') then
+        let j = if i + 1 < n && (s.[i + 1] = '+' || s.[i + 1] = '-') then i + 2 else i + 1 in
+        if digit j then after j else b
+      else i
 
 let parse (s : string) : t =
   let n = String.length s and i = ref 0 in
@@ -152,7 +156,9 @@ let list_or_none what = function Null -> [||] | v -> list what v
 let pairs what = function Obj l -> l | Null -> [] | _ -> refuse "%s: an object was expected" what
 let text what = function Str s -> s | _ -> refuse "%s: a text was expected" what
 let int what = function
-  | Num s -> (match int_of_string_opt s with Some i -> i | None -> refuse "%s: %s is no index" what s)
+  | Num s -> (match int_of_string_opt s with
+      | Some i when i > -(1 lsl 60) && i < 1 lsl 60 -> i  (* the least one has no absolute value *)
+      | _ -> refuse "%s: %s is no index" what s)
   | _ -> refuse "%s: a whole number was expected" what
 (* The theorem is about natural numbers; their extraction to machine integers needs them to be so. *)
 let nat what v = let i = int what v in if i < 0 || i >= 1 lsl 40 then refuse "%s: %d is no index" what i else i

@@ -75,6 +75,8 @@ let term model certificate =
 let usage = "usage: recurl-proved [--json | --proof-term] MODEL CERTIFICATE... (a table file or a document in JSON, and certificates)"
 
 let () =
+  (* models and certificates stay: looking for what to free takes longer than they do *)
+  Gc.set { (Gc.get ()) with Gc.minor_heap_size = 1 lsl 22; space_overhead = 1000 };
   let arguments = List.tl (Array.to_list Sys.argv) in
   let json = List.mem "--json" arguments in
   match List.filter (fun a -> a <> "--json") arguments with

@@ -30,7 +30,8 @@ let ints what v = Array.map (nat what) (list what v)
 let of_tables v =
   if field v "recurl_tables" <> Num "1" then refuse "not a table file of version 1";
   let get = field v in
-  let numbers = Array.map (fun x -> Numbers.exact "numbers" (text "numbers" x)) (list "numbers" (get "numbers")) in
+  (* [rest] is what the other probabilities of an action leave *)
+  let numbers = Array.map (function Str "rest" -> Q.undef | Num _ as x -> Q.of_float (binary "numbers" x) | x -> Numbers.exact "numbers" (text "numbers" x)) (list "numbers" (get "numbers")) in
   let column name = Array.map (fun i -> numbers.(i)) (ints name (get name)) in
   let array name = ints name (get name) in
   let first = array "component_start" and entries = array "n_entries" and exits = array "n_exits" in
@@ -46,6 +47,17 @@ let of_tables v =
     | k -> refuse "vertex_kind: %d is not known" k) in
   let returns = Array.init n (fun q -> if kind.(q) = 2 then Array.init exits.(callee.(box q)) (fun k -> back.(box q) + k) else [||]) in
   let start = nat "start_component" (get "start_component") in
+  let prob = column "prob" and transition_start = array "transition_start" in
+  Array.iteri (fun a begins -> if a + 1 < Array.length transition_start then begin
+    let last = transition_start.(a + 1) - 1 in
+    if last >= begins && prob.(last) == Q.undef then begin
+      prob.(last) <- Q.zero;
+      let others = ref Q.one in
+      for t = begins to last - 1 do others := Q.sub !others prob.(t) done;
+      prob.(last) <- !others
+    end end) transition_start;
+  let reward = column "reward" in
+  if Array.exists (fun q -> Q.classify q = Q.UNDEF) prob || Array.exists (fun q -> q == Q.undef) reward then refuse "rest: of no action";
   let starts = List.mapi (fun e p -> (p, first.(start) + e)) (Array.to_list (column "start_prob")) in
   { name = text "name" (get "name"); fingerprint = Some (text "fingerprint" (get "fingerprint"));
     kinds; component = array "vertex_component"; first; returns; start; entries = entries.(start);
@@ -53,8 +65,7 @@ let of_tables v =
     box = Array.init n (fun q -> if kind.(q) = 2 then box q else -1);
     boxes = Array.map2 (fun o c -> (o, c)) (array "box_owner") callee;
     starts = List.filter (fun (p, _) -> Q.sign p <> 0) starts;
-    action_start = array "action_start"; transition_start = array "transition_start"; target = array "target";
-    prob = column "prob"; reward = column "reward";
+    action_start = array "action_start"; transition_start; target = array "target"; prob; reward;
     exit_names = Array.map (text "exit_names") (list "exit_names" (get "exit_names"));
     form = "a table file, to which Python translated it" }
 

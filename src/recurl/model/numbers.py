@@ -308,27 +308,28 @@ class ExactNumbers:
         products = [factor * self.reward(i) for i in range(len(reward))]
         return ExactNumbers(self._start, self._prob, products, floats=(start, prob, reward, begins))
 
-    def distinct(self) -> tuple[list[Fraction], list[int], list[int]]:
-        """All different numbers, and which one each probability and each reward is."""
-        found: dict[Fraction, int] = {}
+    def distinct(self) -> tuple[list[str | float], list[int], list[int]]:
+        """All different numbers, and which one each probability and each reward is.
 
-        def column(values: Iterable[Number]) -> list[int]:
-            known: dict[Number, int] = {}
-            for x in values:
-                if x not in known:
-                    known[x] = found.setdefault(exact(x), len(found))
-            return [known[x] for x in values]
+        They are texts; in binary models floats, taken as what they are in binary, and the last
+        probability of an action is ``rest``: what the others leave.
+        """
+        import numpy as np
 
+        found: dict[str, int] = {}
         if self._prob is not None and self._reward is not None:
-            prob, reward = (column([number_text(x) for x in y]) for y in (self._prob, self._reward))
-        else:
-            _, probs, rewards, begins = self._floats
-            floats = {x: Fraction(x) for x in {*probs.tolist(), *rewards.tolist()}}
-            every = [floats[x] for x in probs.tolist()]
-            for first, last in itertools.pairwise(begins.tolist()):
-                every[last - 1] = 1 - sum(every[first : last - 1], Fraction(0))
-            prob, reward = column(every), column([floats[x] for x in rewards.tolist()])
-        return list(found), prob, reward
+            known: dict[object, int] = {}
+            columns = []
+            for values in (self._prob, self._reward):
+                for x in values:
+                    if (key := (type(x), x)) not in known:
+                        known[key] = found.setdefault(str(exact(x)), len(found))
+                columns.append([known[type(x), x] for x in values])
+            return list(found), columns[0], columns[1]
+        _, prob, reward, begins = self._floats
+        every, index = np.unique(np.concatenate([prob, reward]), return_inverse=True)
+        index[begins[1:] - 1] = len(every)
+        return [*every.tolist(), "rest"], index[: len(prob)].tolist(), index[len(prob) :].tolist()
 
     def nearest(self) -> tuple[np.ndarray, np.ndarray]:
         """The floats nearest to the exact probabilities and rewards of all transitions."""

@@ -85,7 +85,7 @@ def write_tables(model: RMDP, path: str | os.PathLike[str]) -> None:
         "exit_names": [model.local_name(v) for v in t.exits_of(t.start_component)],
         "start_component": t.start_component,
         "start_prob": [len(numbers) + e for e in range(len(starts))],
-        "numbers": [str(x) for x in (*numbers, *starts)],
+        "numbers": [*numbers, *map(str, starts)],
         "prob": prob,
         "reward": reward,
         **{name: getattr(t, name).tolist() for name in _COLUMNS},
