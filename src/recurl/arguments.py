@@ -35,15 +35,15 @@ def require_numbers(**given: object) -> None:
             raise ValueError(f"{name} must be a number, not {value!r}")
 
 
-def require_gamma(gamma: float | None) -> None:
+def require_gamma(gamma: float | None, name: str = "gamma") -> None:
     """Refuse a discount that is not a number in (0, 1].
 
     Raises:
         ValueError: It is not.
     """
-    require_numbers(gamma=gamma)
+    require_numbers(**{name: gamma})
     if gamma is None or not 0 < gamma <= 1:
-        raise ValueError(f"gamma must be in (0, 1], not {gamma!r}")
+        raise ValueError(f"{name} must be in (0, 1], not {gamma!r}")
 
 
 def with_known_names(function: Callable[P, Result]) -> Callable[P, Result]:

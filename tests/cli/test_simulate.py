@@ -19,6 +19,14 @@ def test_returns_may_be_discounted(run_json: RunJson) -> None:
     assert (data["return"]["mean"], data["discount"]) == (expected.mean, 0.9)
 
 
+def test_returns_may_be_discounted_by_boxes(run: Run, run_json: RunJson) -> None:
+    expected = simulate(gambler(), episodes=300, box_gamma=0.9)
+    data = run_json("simulate", "gambler", "--episodes", "300", "--box-discount", "0.9")
+    assert (data["return"]["mean"], data["box_discount"]) == (expected.mean, 0.9)
+    several = run("simulate", "cloud", "--box-discount", "0.9", code=1)
+    assert "has 2 exits" in several.stderr
+
+
 def test_the_numbers_are_those_of_the_library(run: Run, run_json: RunJson) -> None:
     expected = simulate(cloud(), episodes=300, seed=7)
     data = run_json("simulate", "cloud", "--episodes", "300", "--seed", "7")

@@ -24,6 +24,17 @@ def test_a_certificate_is_proved(run: Run, run_json: RunJson) -> None:
     assert run("verify", *MODEL, "c.cert").stdout.startswith("cloud: proved")
 
 
+def test_a_discount_by_boxes_is_one_of_the_model(run_json: RunJson) -> None:
+    single = ("cloud", "exits=1")
+    solved = run_json("solve", *single, "--box-discount", "0.9", "--certificate", "c.cert")
+    assert solved["lower"] > -5
+    data = run_json("verify", *single, "c.cert", "--box-discount", "0.9")
+    assert data["proved"] is True
+    assert data["lower"] == pytest.approx(solved["lower"])
+    other = run_json("verify", *single, "c.cert", code=1)
+    assert "for another model" in other["reason"]
+
+
 def test_a_false_claim_is_refused(run: Run, run_json: RunJson) -> None:
     run("solve", *MODEL, "--certificate", "c.cert")
     certificate = json.loads(Path("c.cert").read_text())

@@ -22,8 +22,8 @@ def run(
     totals, counts = np.zeros(last - first), np.zeros((last - first, 3), np.int64)
     done = run_episodes(
         o.row_start, o.packed(), o.start, o.start_below, streams(seed, first, last),
-        np.empty(options["room"], np.int32), limit, options["gamma"], totals, counts,
-        options["log"],
+        np.empty(options["room"], np.int32), np.empty(options["room"]), limit, options["gamma"],
+        1.0, totals, counts, options["log"],
     )  # fmt: skip
     return done, totals, counts
 

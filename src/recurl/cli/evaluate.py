@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   recurl evaluate runs/cloud
   recurl evaluate runs/cloud --discount 0.99
+  recurl evaluate runs/single --box-discount 0.9
   recurl evaluate runs/cloud --json
 """
 
@@ -24,6 +25,9 @@ EXAMPLES = """\
 def evaluate(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder made by `recurl learn`.")],
     discount: Annotated[float | None, real("Discount of each step.", above=0, most=1)] = None,
+    box_discount: Annotated[
+        float | None, real("Discount by boxes, of one exit per component.", above=0, most=1)
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Evaluate the greedy policies of learned runs.
@@ -38,7 +42,7 @@ def evaluate(
     rows = []
     with Progress(f"evaluating {folder}", len(learners), "runs") as progress:
         for learner in learners:
-            rows.append(_row(learner, discount))
+            rows.append(_row(learner, discount, box_discount))
             progress.update(len(rows))
     if json:
         print_json({"runs": rows})
@@ -48,12 +52,17 @@ def evaluate(
         show(table(*heads, rows=texts, numbers=heads))
 
 
-def _row(learner: TabularLearner, discount: float | None) -> dict[str, Any]:
+def _row(
+    learner: TabularLearner, discount: float | None, box_discount: float | None
+) -> dict[str, Any]:
     from recurl.solving.evaluate import evaluate as exactly
 
-    policy, gamma = learner.policy(), discount or learner.settings.gamma
+    policy, own = learner.policy(), learner.settings
+    if discount is None and box_discount is None:
+        discount, box_discount = own.gamma, getattr(own, "box_gamma", 1.0)
     found = exactly(policy)
-    value = found.value if gamma == 1 else exactly(policy, gamma=gamma).value
+    plain = discount in (None, 1) and box_discount in (None, 1)
+    value = (found if plain else exactly(policy, gamma=discount, box_gamma=box_discount)).value
     return {
         "seed": learner.settings.seed,
         "learned": learner.steps,

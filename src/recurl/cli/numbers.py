@@ -76,4 +76,7 @@ def real(
 
 
 Discount = Annotated[float, real("Discount of each step.", above=0, most=1)]
+BoxDiscount = Annotated[
+    float, real("Discount by boxes, of models with one exit per component.", above=0, most=1)
+]
 Seed = Annotated[int, count("Seed of all randomness.", least=0, most=2**32 - 1)]

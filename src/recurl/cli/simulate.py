@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.numbers import Discount, Seed, count
+from recurl.cli.numbers import BoxDiscount, Discount, Seed, count
 from recurl.cli.output import AsJson, UsageError, counted, facts, print_json, sampled, show
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def simulate(
     seed: Seed = 0,
     step_limit: Annotated[int, count("Steps after which an episode is cut.")] = 1_000_000,
     discount: Discount = 1.0,
+    box_discount: BoxDiscount = 1.0,
     trace: Annotated[int, count("Episodes to show step by step.", least=0, most=10**6)] = 0,
     json: AsJson = False,
 ) -> None:
@@ -68,12 +69,15 @@ def simulate(
             seed=seed,
             step_limit=step_limit,
             gamma=discount,
+            box_gamma=box_discount,
             traces=trace,
             callback=progress.update,
         )
     settings: dict[str, Any] = {"episodes": episodes, "seed": seed, "step_limit": step_limit}
     if discount < 1:
         settings["discount"] = discount
+    if box_discount < 1:
+        settings["box_discount"] = box_discount
     if json:
         print_json({"model": found.name, "policy": policy, **settings, **_data(result)})
     else:

@@ -10,7 +10,7 @@ import typer
 
 from recurl.cli.choices import choice_table, choices, explanation, explanation_data
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.numbers import real
+from recurl.cli.numbers import BoxDiscount, real
 from recurl.cli.output import AsJson, UsageError, facts, print_json, show, writable
 from recurl.cli.programs import Called, is_program, read_program
 from recurl.errors import RecurlError
@@ -27,6 +27,7 @@ EXAMPLES = """\
   recurl solve gambler p=0.6 --of exit:out --objective min
   recurl solve cloud --at-least -6
   recurl solve gambler p=0.6 --discount 0.99
+  recurl solve cloud exits=1 --box-discount 0.9
   recurl solve cloud --explain H.u5
   recurl solve lock.bp
   recurl solve leader.prism --constants N=3 --property 'Pmax=? [ F "elected" ]'
@@ -74,6 +75,7 @@ def solve(
             help="What --discount counts: 'actions', or 'moves' for those through ports as well."
         ),
     ] = "actions",
+    box_discount: BoxDiscount = 1.0,
     certificate: Annotated[
         Path | None, typer.Option(help="File for the evidence that `recurl verify` checks.")
     ] = None,
@@ -138,6 +140,7 @@ def solve(
             seconds=seconds,
             memory=memory,
             count=count,
+            box_gamma=box_discount,
             callback=progress.interval,
         )
     if certificate is not None:
@@ -146,7 +149,9 @@ def solve(
     if policy is not None:
         _policy_of(solution).save(policy)
     if source is not None and called is not None:
-        _complete(called, solution, source, discount=discount, count=count)
+        boxes = None if box_discount == 1 else box_discount
+        steps = {"discount": discount, "count": count, "box_discount": boxes}
+        _complete(called, solution, source, **steps)
     if json:
         rules = {"rules": explanation_data(_policy_of(solution), vertices)} if explain else {}
         print_json({**_data(solution, at_least), **rules})

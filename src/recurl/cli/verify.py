@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.numbers import real
+from recurl.cli.numbers import BoxDiscount, real
 from recurl.cli.output import AsJson, UsageError, print_json, show, writable
 from recurl.errors import CertificateError
 
@@ -53,6 +53,7 @@ def verify(
             help="Write the statement as a theorem that Coq checks by itself (small models).",
         ),
     ] = None,
+    box_discount: BoxDiscount = 1.0,
     json: AsJson = False,
 ) -> None:
     """Check a certificate, without trusting the solver.
@@ -61,8 +62,8 @@ def verify(
     certificate proves what it claims, and 1 if not.
     """
     from recurl.model.certificate import Certificate
-    from recurl.model.transforms.discounting import discount_steps
     from recurl.progress import Progress
+    from recurl.solving.discounted import discounted_model, discounts
     from recurl.verification import Proof, prove, write_proof
     from recurl.verification import verify as run
 
@@ -74,8 +75,9 @@ def verify(
     document = Path(model) if model.endswith(".json") and not texts else None
     if proof_term is not None:
         writable(proof_term)
-    if discount not in (None, 1):
-        found, document = discount_steps(found, discount, count=count), None
+    if discounts(discount, box_discount):
+        changed = discounted_model(found, discount, count=count, box_gamma=box_discount)
+        found, document = changed, None
     try:
         with Progress(f"verifying {certificate}"):
             given = Certificate.load(certificate)

@@ -46,6 +46,7 @@ class Completion:
         solution: How the policy was found, if it was solved for.
         discount: Discount of each step of the model in what the completion is worth.
         count: What a step is, as in `recurl.solve`.
+        box_discount: Discount by boxes, as in `recurl.solve`.
 
     Example:
         >>> import recurl
@@ -79,9 +80,10 @@ class Completion:
         solution: Solution | None = None,
         discount: float | str | None = None,
         count: str = "actions",
+        box_discount: float | str | None = None,
     ) -> None:
         self.unfolded, self.arguments, self.solution = unfolded, arguments, solution
-        self.discount, self.count = discount, count
+        self.discount, self.count, self.box_discount = discount, count, box_discount
         self._chosen = ProgramPolicy(unfolded, policy)
 
     @property
@@ -117,10 +119,7 @@ class Completion:
         if question is not None and question.rewards == "given end":
             low, high = found.given_end
             return low + (high - low) / 2
-        return found.value if self.discount is None else self._discounted()
-
-    def _discounted(self) -> float:
-        return _worth(self.policy, self.discount, self.count)
+        return _worth(self.policy, self.discount, self.count, self.box_discount)
 
     @cached_property
     def _printed(self) -> Printed:
@@ -135,6 +134,8 @@ class Completion:
             said = self.solution.statement
         if self.discount is not None:
             said += f", discounted by {self.discount} per step"
+        if self.box_discount is not None:
+            said += f", discounted by {self.box_discount} per step of a call"
         call = f"{name}({', '.join(map(value_text, self.arguments))})"
         lines = textwrap.wrap(f"{cut(call)}: {said}.", 98, break_long_words=False)
         return "\n".join(f"# {line}" for line in lines)
@@ -192,6 +193,7 @@ def complete(
     *,
     discount: float | str | None = None,
     count: str = "actions",
+    box_discount: float | str | None = None,
 ) -> Completion:
     """The completion that a solution of a program's model stands for.
 
@@ -201,6 +203,7 @@ def complete(
         arguments: What the program is called with.
         discount: The discount with which the model was solved.
         count: What a step is, as in `recurl.solve`.
+        box_discount: The discount by boxes with which it was solved.
 
     Raises:
         NotProperError: The optimum is not finite, or not known to be.
@@ -213,11 +216,16 @@ def complete(
         raise NotProperError(f"{name} has no best completion: {solution.reason}")
     if solution.question == Question() and policy.kind != "stackless":
         places = SharedStates(unfolded, policy)
-        policy = simplified(
-            policy, solution.lower, lambda p: _worth(places.evened(p), discount, count)
-        )
+        rates = (discount, count, box_discount)
+        policy = simplified(policy, solution.lower, lambda p: _worth(places.evened(p), *rates))
     return Completion(
-        unfolded, policy, arguments, solution=solution, discount=discount, count=count
+        unfolded,
+        policy,
+        arguments,
+        solution=solution,
+        discount=discount,
+        count=count,
+        box_discount=box_discount,
     )
 
 
@@ -225,9 +233,14 @@ MOST_TRIALS = 400
 """Policies that are evaluated at most."""
 
 
-def _worth(policy: Policy, discount: float | str | None = None, count: str = "actions") -> float:
-    """Expected total reward of a policy, discounted step by step."""
-    return evaluate(policy, gamma=discount, count=count).value
+def _worth(
+    policy: Policy,
+    discount: float | str | None = None,
+    count: str = "actions",
+    box_discount: float | str | None = None,
+) -> float:
+    """Expected total reward of a policy, discounted."""
+    return evaluate(policy, gamma=discount, count=count, box_gamma=box_discount).value
 
 
 def simplified(policy: Policy, floor: float, worth: Callable[[Policy], float] = _worth) -> Policy:

@@ -39,6 +39,7 @@ class SolveOptions(TypedDict, total=False):
     at_least: float | None
     gamma: float | str | None
     count: str
+    box_gamma: float | str | None
     near: Sequence[Floats]
     seconds: float | None
     memory: float | None
@@ -169,7 +170,7 @@ class Program:
             arguments: What the function is called with.
             state_limit: States after which to give up.
             options: Passed on to `recurl.solve`: method, epsilon, objective, ... A discount,
-                ``gamma``, counts the steps of the model.
+                ``gamma`` or ``box_gamma``, counts the steps of the model.
 
         Raises:
             NotProperError: The optimum is not finite, or not known to be.
@@ -186,8 +187,14 @@ class Program:
                 stacklevel=2,
             )
         solution = solve(unfolded.model, **options)
-        gamma, count = options.get("gamma"), options.get("count", "actions")
-        return complete(unfolded, solution, arguments, discount=gamma, count=count)
+        return complete(
+            unfolded,
+            solution,
+            arguments,
+            discount=options.get("gamma"),
+            count=options.get("count", "actions"),
+            box_discount=options.get("box_gamma"),
+        )
 
     def learn(
         self, *arguments: Any, steps: int = 100_000, state_limit: int = STATES, **settings: Any

@@ -20,8 +20,10 @@ def run_episodes(
     start_below: np.ndarray,
     random: np.ndarray,
     stack: np.ndarray,
+    levels: np.ndarray,
     step_limit: int,
     gamma: float,
+    box_gamma: float,
     totals: np.ndarray,
     counts: np.ndarray,
     log: np.ndarray,
@@ -35,8 +37,11 @@ def run_episodes(
         start_below: Running sums of their probabilities.
         random: A state of the generator for each episode. ``[n, 4]``
         stack: Scratch for pending calls.
+        levels: The same, for what the rewards after their returns count. As long as the stack.
         step_limit: Steps after which an episode is cut.
         gamma: The reward of step t counts gamma to the power t.
+        box_gamma: Within a call, what follows a step counts this much: a call is one step to its
+            caller.
         totals: Return of each episode. ``[n]``
         counts: Of each episode: length, greatest depth, and whether it was cut. ``[n, 3]``
         log: Takes the outcomes of the first episode, as far as it goes.
@@ -47,7 +52,7 @@ def run_episodes(
     for episode in range(len(totals)):
         state = random[episode]
         slot = start[draw(start_below, 0, state)]
-        total, weight = 0.0, 1.0
+        total, weight, level = 0.0, 1.0, 1.0
         steps = height = deepest = 0
         running = True
         while running and steps < step_limit:
@@ -60,14 +65,15 @@ def run_episodes(
             if steps < len(log) and episode == 0:
                 log[steps] = i
             steps += 1
-            total += weight * outcome.reward
+            total += weight * level * outcome.reward
             weight *= gamma
+            level *= box_gamma
             if outcome.move == STEP:
                 slot = outcome.landing
             elif outcome.move == CALLS:
                 if height == len(stack):
                     return episode
-                stack[height] = outcome.push
+                stack[height], levels[height] = outcome.push, level
                 height += 1
                 if height > deepest:
                     deepest = height
@@ -77,6 +83,7 @@ def run_episodes(
             else:
                 height -= 1
                 slot = stack[height] + outcome.landing
+                level = levels[height]
         totals[episode] = total
         counts[episode, 0], counts[episode, 1], counts[episode, 2] = steps, deepest + 1, running
     return len(totals)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from recurl.arguments import require_gamma, require_numbers, with_known_names
+from recurl.arguments import require_numbers, with_known_names
 from recurl.errors import UnknownNameError
 from recurl.model.rmdp import require_model
+from recurl.model.transforms.discounting import require_discounts
 from recurl.policy import Policy
 from recurl.policy.outcomes import outcomes_of_policy
 from recurl.simulation.batches import share_out
@@ -82,6 +83,7 @@ def simulate(
     seed: int = 0,
     step_limit: int = 1_000_000,
     gamma: float = 1.0,
+    box_gamma: float = 1.0,
     traces: int = 0,
     threads: int | None = None,
     callback: Callable[[int], None] | None = None,
@@ -100,6 +102,10 @@ def simulate(
         seed: Seed of all randomness.
         step_limit: Steps after which an episode is cut and marked as truncated.
         gamma: Discount: the reward of step t = 0, 1, ... counts gamma to the power t.
+        box_gamma: Discount by boxes, of 1-exit models: what follows a step within a component
+            counts this much, and a call is one step to its caller. See `discount_boxes`; here
+            nothing is left early, rewards count less instead, so that lengths are those of the
+            model.
         traces: How many of the first episodes to keep in full.
         threads: How many threads to use; all cores if not given.
         callback: Called now and then with the number of episodes done.
@@ -117,13 +123,13 @@ def simulate(
     for name, value in (given | {"threads": threads or 1}).items():
         if not value >= least[name]:
             raise ValueError(f"{name} must be at least {least[name]}, not {value}")
-    require_gamma(gamma)
+    require_discounts(model, gamma, box_gamma)
     policy = _policy_of(model, policy)
     if not isinstance(policy, Policy):
-        return _slow(model, policy, episodes, seed, step_limit, gamma, traces)
+        return _slow(model, policy, episodes, seed, step_limit, (gamma, box_gamma), traces)
     if policy.model != model:
         raise ValueError(f"the policy is for another model than {model.name}")
-    rollout = _Rollout(policy, seed, step_limit, gamma)
+    rollout = _Rollout(policy, seed, step_limit, (float(gamma), float(box_gamma)))
     totals, counts = np.empty(episodes), np.empty((episodes, 3), np.int64)
 
     def batch(begin: int, end: int) -> None:
@@ -138,11 +144,13 @@ def simulate(
 class _Rollout:
     """Episodes of a policy by number, each from its own random stream."""
 
-    def __init__(self, policy: Policy, seed: int, step_limit: int, gamma: float) -> None:
+    def __init__(
+        self, policy: Policy, seed: int, step_limit: int, discounts: tuple[float, float]
+    ) -> None:
         outcomes = outcomes_of_policy(policy)
         self._model, self._transition = policy.model, outcomes.transition
         self._rows = (outcomes.row_start, outcomes.packed(), outcomes.start, outcomes.start_below)
-        self._seed, self._limit, self._gamma = seed, step_limit, float(gamma)
+        self._seed, self._limit, self._discounts = seed, step_limit, discounts
 
     def run(
         self, first: int, totals: np.ndarray, counts: np.ndarray, log: np.ndarray | None = None
@@ -152,8 +160,10 @@ class _Rollout:
         log = np.empty(0, np.int32) if log is None else log
         while done < len(totals):
             random = streams(self._seed, first + done, first + len(totals))
+            scratch = (stack, np.empty(len(stack)))
             out = (totals[done:], counts[done:], log)
-            done += run_episodes(*self._rows, random, stack, self._limit, self._gamma, *out)
+            limit, rates = self._limit, self._discounts
+            done += run_episodes(*self._rows, random, *scratch, limit, *rates, *out)
             stack = np.empty(2 * len(stack), np.int32)
 
     def trace(self, episode: int, length: int) -> Trace:
@@ -185,7 +195,7 @@ def _slow(
     episodes: int,
     seed: int,
     step_limit: int,
-    gamma: float,
+    discounts: tuple[float, float],
     traces: int,
 ) -> Simulation:
     runs = [
@@ -193,7 +203,7 @@ def _slow(
         for i in range(episodes)
     ]
     lengths, depths, truncated, steps = zip(*runs, strict=True)
-    returns = [math.fsum(step.reward * gamma**t for t, step in enumerate(run)) for run in steps]
+    returns = [discounted_return(run, *discounts) for run in steps]
     return Simulation(
         np.array(returns),
         np.array(lengths),
@@ -201,6 +211,20 @@ def _slow(
         np.array(truncated),
         tuple(Trace(model, tuple(s.transition for s in run)) for run in steps[:traces]),
     )
+
+
+def discounted_return(steps: Sequence[Step], gamma: float, box_gamma: float) -> float:
+    """The total of some steps, discounted as by `simulate`."""
+    levels, level = list[float](), 1.0
+    parts = []
+    for t, step in enumerate(steps):
+        parts.append(step.reward * gamma**t * level)
+        level *= box_gamma
+        if step.event == "call":
+            levels.append(level)
+        elif step.event == "return":
+            level = levels.pop()
+    return math.fsum(parts)
 
 
 def _slow_episode(

@@ -14,10 +14,15 @@ import numpy as np
 from recurl.arguments import with_known_names
 from recurl.errors import LimitError, NotProperError, UnknownNameError
 from recurl.linear.systems import one_blas_thread
-from recurl.model.numbers import exact
 from recurl.model.rmdp import require_model
 from recurl.progress import Progress
 from recurl.solving.budget import SPENT, TimeUpError, budget
+from recurl.solving.discounted import (
+    discounted_model,
+    discounts,
+    too_large,
+    undiscounted_policy,
+)
 from recurl.solving.question import Question
 from recurl.solving.solution import History, Solution
 
@@ -48,6 +53,7 @@ def solve(
     at_least: float | None = None,
     gamma: float | str | None = 1,
     count: str = "actions",
+    box_gamma: float | str | None = 1,
     near: Sequence[Floats] = (),
     seconds: float | None = None,
     memory: float | None = None,
@@ -78,6 +84,9 @@ def solve(
             model given. Discounted totals are always finite.
         count: What the discount counts, ``"actions"`` or, as in the paper, ``"moves"``; see
             `discount_steps`.
+        box_gamma: Discount by boxes of a 1-exit model, in (0, 1]; below 1, solves
+            ``discount_boxes(model, box_gamma)`` instead: x(q) = max_a sum p (r + box_gamma x(q')).
+            Totals need not be finite; where they are not, the reason says how small it must be.
         near: The ``points`` of the solution of a similar model, to begin with. A search for several
             exits may take less time then; what it proves rests on this model alone.
         seconds: Time that it may take, about; the best interval that is proved by then is the
@@ -89,6 +98,7 @@ def solve(
     Raises:
         TypeError: It is not a model, or `near` are not points.
         UnknownNameError: The method, objective or exit is unknown; the known ones are listed.
+        ModelError: The discount is one by boxes, and a component has several exits.
         NotProperError: Some policy does not end, none that ends was found, and rewards have both
             signs: nothing is known of the optimum.
         LimitError: It takes more memory than allowed, and nothing is known of the optimum.
@@ -109,13 +119,11 @@ def solve(
     for name, limit in (("seconds", seconds), ("memory", memory)):
         if limit is not None and not limit > 0:
             raise ValueError(f"{name} is a limit and must be positive, not {limit}")
-    undiscounted, rate = model, None if gamma is None or exact(gamma) == 1 else gamma
-    if rate is not None and endless is not None:
-        raise ValueError("with a discount (gamma) every run ends: leave out endless")
-    if rate is not None:
-        from recurl.solving.discounted import discounted_model, undiscounted_policy
-
-        model = discounted_model(model, rate, of, count)
+    undiscounted, discounted = model, discounts(gamma, box_gamma)
+    if discounted:
+        model = discounted_model(model, gamma, of, count, box_gamma)
+        if endless is not None and model.tables.n_vertices > undiscounted.tables.n_vertices:
+            raise ValueError("with a discount (gamma) every run ends: leave out endless")
     question = asked = question_of(model, of, objective, endless)
     kernel = _answering(_solver(model, method, _points(near)))
     if asked.endless is not None:
@@ -143,7 +151,14 @@ def solve(
             )
         except (*SPENT, MemoryError) as error:
             found = _unfinished(model, question, history, error)
-    if rate is not None and found.policy is not None:
+        except NotProperError as error:
+            if (why := too_large(undiscounted, box_gamma)) is None:
+                raise
+            raise NotProperError(f"{why}. {error}") from None
+    infinite = math.isinf(found.lower) or math.isinf(found.upper)
+    if infinite and (why := too_large(undiscounted, box_gamma)) is not None:
+        found = replace(found, reason=f"{found.reason}; {why}")
+    if discounted and found.policy is not None:
         found = replace(found, policy=undiscounted_policy(found.policy, undiscounted))
     if at_least is None and not found.gap <= epsilon and "narrow" not in found.reason:
         reason = f"{found.reason}; the interval is not as narrow as asked, {epsilon:g}"

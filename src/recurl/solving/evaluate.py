@@ -13,10 +13,10 @@ import numpy as np
 
 from recurl.arguments import with_known_names
 from recurl.linear.systems import one_blas_thread
-from recurl.model.numbers import exact
 from recurl.model.rmdp import RMDP
 from recurl.policy import Policy
 from recurl.solving.depth import expected_depth
+from recurl.solving.discounted import discounted_policy, discounts, too_large
 from recurl.solving.exact_chain import ExactRows
 from recurl.solving.expectations import Expectations, expectations
 from recurl.solving.outward import float_above, float_below
@@ -130,6 +130,7 @@ def evaluate(
     exit_values: Sequence[float] | None = None,
     gamma: float | str | None = 1,
     count: str = "actions",
+    box_gamma: float | str | None = 1,
 ) -> Evaluation:
     """The expected total reward of a policy of any kind, and how its runs end.
 
@@ -145,6 +146,8 @@ def evaluate(
             is discounted too, and stopped runs leave by one more exit, worth 0. Steps and exits are
             those of that model.
         count: What the discount counts; see `discount_steps`.
+        box_gamma: Discount by boxes of a 1-exit model, in (0, 1]; below 1, evaluates the policy in
+            ``discount_boxes(model, box_gamma)``. A worth of the exit is not discounted.
 
     Example:
         >>> import recurl
@@ -155,11 +158,11 @@ def evaluate(
     """
     policy = _policy_of(policy)
     names, worth = _exits(policy, exit_values)
-    if gamma is not None and exact(gamma) != 1:
-        from recurl.solving.discounted import discounted_policy
-
-        policy = discounted_policy(policy, gamma, count)
-        names, worth = _exits(policy, [*worth.tolist(), 0.0])
+    undiscounted = policy.model
+    if discounts(gamma, box_gamma):
+        policy = discounted_policy(policy, gamma, count, box_gamma)
+        lanes = policy.model.tables.n_vertices > undiscounted.tables.n_vertices
+        names, worth = _exits(policy, [*worth.tolist(), *([0.0] if lanes else [])])
     rows = rows_of_policy(policy)
     found = expectations(rows, exact=ExactRows(policy))
     at, start = rows.start, _Start(policy.model)
@@ -172,6 +175,9 @@ def evaluate(
     chances = [min(max(start.mean(leaving.value[at, k]), a), b) for k, (a, b) in enumerate(exits)]
     value = start.mean(found.reward[at]) + float(worth @ np.array(chances))
     termination = (1.0, 1.0) if sure else _at_most_1(_sum_of(exits))
+    reason = _reason(lower, upper, steps, termination)
+    if reason and (why := too_large(undiscounted, box_gamma)) is not None:
+        reason = f"{reason}; {why}"
     return Evaluation(
         policy,
         _between(value, lower, upper),
@@ -182,7 +188,7 @@ def evaluate(
         termination=termination,
         exit_probabilities=dict(zip(names, chances, strict=True)),
         exit_intervals=dict(zip(names, exits, strict=True)),
-        reason=_reason(lower, upper, steps, termination),
+        reason=reason,
         chain=found,
         exit_values=tuple(worth.tolist()),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from recurl.arguments import require_gamma
 from recurl.errors import ModelError, Problem, UnknownNameError
 from recurl.model.names import unused_name
 from recurl.model.tables import CALL, CALLS, RETURN, Layout
@@ -105,7 +106,7 @@ def discount_boxes(model: RMDP, discount: Number) -> RMDP:
         >>> discount_boxes(recurl.zoo.gambler(), 0.99)
         <RMDP gambler: 1 component, 6 vertices, 1-exit, recursive>
     """
-    _check_one_exit(model)
+    require_one_exit(model)
     edges, t, names = Transitions.of(model), model.tables, model.names
     scaled, leaves = _discounted(model, edges, discount)
     exits = t.component_start[:-1] + t.n_entries
@@ -150,9 +151,35 @@ def _discounted(
     return scaled, Transitions(actions, actions, rest, expected)
 
 
-def _check_one_exit(model: RMDP) -> None:
+def require_discounts(model: RMDP | None, gamma: float, box_gamma: float) -> None:
+    """Refuse discounts outside (0, 1], two at once, and one by boxes of several exits.
+
+    Args:
+        model: The model; None if nothing is known of its exits.
+        gamma: The discount of each step.
+        box_gamma: The discount by boxes.
+
+    Raises:
+        ModelError: The discount is one by boxes, and a component has several exits.
+    """
+    require_gamma(gamma)
+    require_gamma(box_gamma, "box_gamma")
+    if gamma < 1 and box_gamma < 1:
+        raise ValueError(
+            "give gamma, a discount of each step, or box_gamma, one by boxes: not both"
+        )
+    if box_gamma < 1 and model is not None:
+        require_one_exit(model)
+
+
+def require_one_exit(model: RMDP) -> None:
+    """Refuse a model whose components have several exits, which has no discount box by box.
+
+    Raises:
+        ModelError: A component has several exits.
+    """
     several = np.flatnonzero(model.tables.n_exits > 1)
-    fix = "box-wise discounting needs one exit per component: discount_steps does not"
+    fix = "box-wise discounting needs one exit per component: gamma, or discount_steps, does not"
     problems = [
         Problem(
             f"component {model.names.components[c]}", f"has {model.tables.n_exits[c]} exits", fix
