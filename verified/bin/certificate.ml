@@ -400,7 +400,7 @@ type verified = { claim : claim; model : Checker.model; question : Checker.quest
 
 let read (m : Model.t) v =
   refuse_uncovered v;
-  if field v "recurl_certificate" <> Null && field v "recurl_certificate" <> Num "1" then refuse "a certificate of another version than 1";
+  if field v "recurl_certificate" <> Null && field v "recurl_certificate" <> Int 1 then refuse "a certificate of another version than 1";
   let claim = claim m v in
   (match m.fingerprint with
    | Some f when text "model" (field v "model") <> f -> refuse "the certificate is for another model than %s" m.name

@@ -1,5 +1,5 @@
-(* JSON texts. Numbers stay text; objects with a key twice are refused. *)
-type t = Null | Bool of bool | Num of string | Str of string | Arr of t array | Obj of (string * t) list
+(* JSON texts. Numbers stay text, but for short whole ones; objects with a key twice are refused. *)
+type t = Null | Bool of bool | Int of int | Num of string | Str of string | Arr of t array | Obj of (string * t) list
 
 exception Refused of string
 let refuse form = Printf.ksprintf (fun what -> raise (Refused what)) form
@@ -47,6 +47,15 @@ let number s b =
         let j = if i + 1 < n && (s.[i + 1] = '+' || s.[i + 1] = '-') then i + 2 else i + 1 in
         if digit j then after j else b
       else i
+
+(* Whole numbers of up to 15 digits, which floats have exactly. *)
+let short s b e =
+  let first = if s.[b] = '-' then b + 1 else b in
+  let rec from acc i =
+    if i = e then Some acc
+    else match s.[i] with '0' .. '9' as c -> from (10 * acc + Char.code c - 48) (i + 1) | _ -> None in
+  if e - first > 15 then None
+  else match from 0 first with Some x when first > b -> Some (- x) | x -> x
 
 let parse (s : string) : t =
   let n = String.length s and i = ref 0 in
@@ -117,11 +126,12 @@ let parse (s : string) : t =
     | '[' ->
       incr i; space ();
       if next ']' then (incr i; Arr [||]) else
-        let rec go acc =
-          let acc = value (depth + 1) :: acc in
+        let rec go own count =
+          let own = if count < Array.length own then own else Array.append own (Array.make count Null) in
+          own.(count) <- value (depth + 1);
           space ();
-          if next ',' then (incr i; go acc) else (expect ']'; List.rev acc) in
-        Arr (Array.of_list (go []))
+          if next ',' then (incr i; go own (count + 1)) else (expect ']'; Array.sub own 0 (count + 1)) in
+        Arr (go (Array.make 4 Null) 0)
     | '"' -> Str (str ())
     | 't' -> word "true" (Bool true)
     | 'f' -> word "false" (Bool false)
@@ -129,7 +139,8 @@ let parse (s : string) : t =
     | _ ->
       let b = !i in
       i := number s b;
-      if !i = b then bad "an unexpected character" else Num (String.sub s b (!i - b)) in
+      if !i = b then bad "an unexpected character"
+      else match short s b !i with Some x -> Int x | None -> Num (String.sub s b (!i - b)) in
   let v = value 0 in
   space ();
   if !i < n then bad "more text" else v
@@ -156,6 +167,7 @@ let list_or_none what = function Null -> [||] | v -> list what v
 let pairs what = function Obj l -> l | Null -> [] | _ -> refuse "%s: an object was expected" what
 let text what = function Str s -> s | _ -> refuse "%s: a text was expected" what
 let int what = function
+  | Int i -> i
   | Num s -> (match int_of_string_opt s with
       | Some i when i > -(1 lsl 60) && i < 1 lsl 60 -> i  (* the least one has no absolute value *)
       | _ -> refuse "%s: %s is no index" what s)
@@ -163,6 +175,7 @@ let int what = function
 (* The theorem is about natural numbers; their extraction to machine integers needs them to be so. *)
 let nat what v = let i = int what v in if i < 0 || i >= 1 lsl 40 then refuse "%s: %d is no index" what i else i
 let binary what = function
+  | Int i -> float_of_int i
   | Num s ->
     let x = float_of_string s in
     if Float.is_finite x then x else refuse "%s: %s is not finite" what s

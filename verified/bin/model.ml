@@ -28,10 +28,10 @@ let ints what v = Array.map (nat what) (list what v)
 
 (* {2 Table files}: the arrays of a model, with every different number once. *)
 let of_tables v =
-  if field v "recurl_tables" <> Num "1" then refuse "not a table file of version 1";
+  if field v "recurl_tables" <> Int 1 then refuse "not a table file of version 1";
   let get = field v in
   (* [rest] is what the other probabilities of an action leave *)
-  let numbers = Array.map (function Str "rest" -> Q.undef | Num _ as x -> Q.of_float (binary "numbers" x) | x -> Numbers.exact "numbers" (text "numbers" x)) (list "numbers" (get "numbers")) in
+  let numbers = Array.map (function Str "rest" -> Q.undef | (Int _ | Num _) as x -> Numbers.of_float (binary "numbers" x) | x -> Numbers.exact "numbers" (text "numbers" x)) (list "numbers" (get "numbers")) in
   let column name = Array.map (fun i -> numbers.(i)) (ints name (get name)) in
   let array name = ints name (get name) in
   let first = array "component_start" and entries = array "n_entries" and exits = array "n_exits" in
@@ -83,7 +83,7 @@ let only what known v = List.iter (fun (k, x) ->
 let names what = function Str s -> [| s |] | v -> Array.map (text what) (list_or_none what v)
 
 let of_document v =
-  if field v "recurl" <> Num "1" then refuse "not a document of version 1";
+  if field v "recurl" <> Int 1 then refuse "not a document of version 1";
   only "the document" [ "recurl"; "name"; "start"; "components"; "numbers"; "feature_names" ] v;
   if field v "name" = Str "" then refuse "name: an empty name";
   let given = Array.of_list (pairs "components" (field v "components")) in
@@ -99,7 +99,7 @@ let of_document v =
   let is_binary = match field v "numbers" with
     | Null | Str "decimal" -> false | Str "binary" -> true | _ -> refuse "numbers: decimal or binary" in
   let number what x =
-    let s = match x with Num s | Str s -> String.trim s | _ -> refuse "%s: a number was expected" what in
+    let s = match x with Int i -> string_of_int i | Num s | Str s -> String.trim s | _ -> refuse "%s: a number was expected" what in
     let q = Numbers.exact what s in
     if not is_binary then q
     else if String.contains s '/' then refuse "%s: a fraction among binary numbers" what

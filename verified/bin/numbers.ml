@@ -9,6 +9,11 @@ let parts x =
     (!m, !e)
   end
 
+(* The fraction that a float is, in lowest terms as m is odd. *)
+let of_float x : Q.t =
+  let m, e = parts x in
+  { Q.num = Z.shift_left (Z.of_int m) (max e 0); den = Z.shift_left Z.one (max (- e) 0) }
+
 (* The k of the coarsest unit 2^-k of numbers, each times 2^shift. *)
 let bits ?(shift = 0) k x = let m, e = parts x in if m = 0 then k else max k (- e - shift)
 
