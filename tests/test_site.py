@@ -139,7 +139,11 @@ def test_every_error_is_explained() -> None:
 def test_settings_are_listed_with_the_values_of_the_presets(site: Path) -> None:
     page = (site / "reference" / "settings.html").read_text(encoding="utf-8")
     text = re.sub(r"<[^>]+>", "", page)
-    for value in ("linear(0.002, 5e-05, 80000)", "power(1, offset=10)", "clopper-pearson"):
+    for value in (
+        "linear(0.002, 5e-05, 80000, fraction=1)",
+        "power(1, offset=10)",
+        "clopper-pearson",
+    ):
         assert value in text
     for name in (*Settings.__struct_fields__, *DeepSettings.__struct_fields__):
         assert re.search(rf"^{name}$", text, re.MULTILINE), name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -34,14 +35,14 @@ def run(folder: Path, *given: str, **environment: str) -> subprocess.CompletedPr
     )
 
 
-def test_a_cluster_that_died_leaves_an_address_behind(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_a_cluster_that_died_leaves_an_address_behind() -> None:
     """Ray itself waits without end; a node that cannot reach its own address uses loopback."""
-    folder = tmp_path_factory.mktemp("r")  # short: sockets lie below it
-    (folder / "ray").mkdir()
-    (folder / "ray" / "ray_current_cluster").write_text("127.0.0.1:1")
-    done = run(folder, "ray", "198.51.100.1")  # an address for documentation: nobody's
+    # The names of sockets below it may have a hundred letters: those of pytest's folders are long.
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "ray").mkdir()
+        (Path(folder) / "ray" / "ray_current_cluster").write_text("127.0.0.1:1")
+        # An address for documentation: nobody's.
+        done = run(Path(folder), "ray", "198.51.100.1")
     assert done.returncode == 0, done.stderr
     assert "the Ray cluster at 127.0.0.1:1 does not answer" in done.stderr
     assert done.stdout.split()[-2:] == ["127.0.0.2", "127.0.0.2"]

@@ -21,7 +21,6 @@ from recurl.cli.output import (
     show,
     table,
 )
-from recurl.execution.lock import locked
 from recurl.interrupts import farewell
 from recurl.registration import register_environments
 
@@ -96,6 +95,8 @@ def learn(
 
     Runs are saved as they go, so that one that was stopped can be resumed.
     """
+    from recurl.execution.lock import locked
+
     register_environments()  # imports what learners need, before a run is said to begin
     found = read_model(model, parameters)
     algorithm, from_file = (algorithm, {}) if settings is None else _from_file(settings)
