@@ -100,6 +100,17 @@ A { b(B); entry(1): 1/3: call b(1); 1/3: call b(2); 1/3: goto u;
 B { a(A); entry(1): 0.5: call a(1); 0.5: return 1; max entry(2): return 1; goto v;
     a(1): 1: return 1; a(2): 1: return 1; v: 1: return 1; }
 """
+PUSHDOWN = """start p A 1/2
+start q A 0.5
+p A go 1/3 p A B C -1  # a comment
+p A go 2/3 q -1
+p "B" a 1 q C 0
+q A go 1 q 2
+q B go 1 p A 2
+q C b 1/2 q C C 1e-1
+q C b 1/2 p 0
+p C a 1 p A 1
+"""
 EXPERIMENT = """models: {cloud: {parameters: {exits: 1}}, gambler: {zoo: gambler, steps: 1e3}}
 methods: {a: {algorithm: rql, learning_rate: harmonic(offset=10)}, b: {algorithm: q}}
 settings: {exploration: 0.1}
@@ -220,6 +231,7 @@ READERS = {
     ),
     "premo": Reader("a.rmc", _text(PREMO), recurl.load),
     "prism": Reader("a.nm", _text(PRISM), _at_home),
+    "pushdown": Reader("a.pds", _text(PUSHDOWN), recurl.load),
     "record": Reader("a.json", _saved("a", _record), _read_record),
     "umb": Reader(
         "a.umb",

@@ -62,6 +62,8 @@ _HOMES = {
     "outcome": "recurl.programs.language",
     "pick": "recurl.programs.language",
     "program": "recurl.programs.decorator",
+    "pushdown": "recurl.model.pushdown",
+    "pushdown_rules": "recurl.model.pushdown",
     "register_network": "recurl.learn.deep.network",
     "reward": "recurl.programs.language",
     "schedules": "recurl.schedules",
@@ -122,6 +124,8 @@ __all__ = [
     "outcome",
     "pick",
     "program",
+    "pushdown",
+    "pushdown_rules",
     "register_network",
     "reward",
     "schedules",
@@ -154,6 +158,7 @@ if TYPE_CHECKING:  # type checkers see the names where they are defined
     from recurl.model.document import dumps, loads
     from recurl.model.document.schema import schema
     from recurl.model.formats import dump
+    from recurl.model.pushdown import pushdown, pushdown_rules
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Layout, Tables
     from recurl.model.transforms.discounting import discount_boxes, discount_steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import recurl
 from recurl.model.document import load
 from recurl.zoo import cloud
 
@@ -41,3 +42,11 @@ def test_formats_without_calls_get_the_states(run: Run) -> None:
     run("convert", "cloud", "--depth", "2", "a.umb")
     run("convert", "a.umb", "goal=u2", "goal=deeper", "b.yaml")
     assert load("b.yaml").tables.n_exits.tolist() == [2]
+
+
+def test_recursive_models_become_rules_of_pushdown_systems(run: Run) -> None:
+    run("convert", "cloud", "rules.pds")
+    run("convert", "rules.pds", "cloud.yaml")
+    assert recurl.solve(load("cloud.yaml")).value == recurl.solve(cloud()).value
+    assert "-5.342" in run("solve", "rules.pds").stdout
+    assert "pushdown systems" in run("formats").stdout
