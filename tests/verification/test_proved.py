@@ -197,6 +197,10 @@ def test_what_the_proof_does_not_cover_is_refused_by_name() -> None:
         prove(recurl.zoo.cloud(), given)
     with pytest.raises(CertificateError, match="scale: -4611686018427387904"):
         prove(model, msgspec.structs.replace(given, scale=-(2**62)))
+    large = recurl.zoo.random_model(components=300, nodes=30, kind="one_exit")
+    other = msgspec.structs.replace(recurl.solve(large).certificate, scale=10**5)
+    with pytest.raises(CertificateError, match="sizes differ too much"):
+        prove(large, other)
     assert given.lower is not None
     with pytest.raises(CertificateError, match="not proved"):
         prove(model, msgspec.structs.replace(given, lower=given.lower + 1e-6))

@@ -2,6 +2,12 @@
    holds for all certificates. The claim and the question are those that the verdict prints. *)
 open Json
 
+(* Whole numbers in one unit take as many bits as the finest and the greatest number need together. *)
+let most_bits = 1 lsl 33
+let refuse_huge (m : Model.t) bits lists =
+  let count = List.fold_left (fun n list -> Array.fold_left (fun n row -> n + Array.length row) n list) (Array.length m.target) lists in
+  if bits > 0 && count > most_bits / bits then refuse "numbers whose sizes differ too much: %d bits for each of %d" bits count
+
 type claim = { least : bool; counts : Checker.counted; worth : float array; lower : float option; upper : float option; infinite : int }
 
 let optional read what = function Null -> None | v -> Some (read what v)
@@ -182,6 +188,7 @@ let of_bounds (m : Model.t) claim scale v =
   Option.iter (Array.iter (needs ~shift:scale)) potential;
   Array.iter needs claim.worth;
   Option.iter needs above; Option.iter needs below;
+  refuse_huge m (!k + abs scale) [ values; rewards; Option.to_list potential |> Array.of_list ];
   let unit = Z.lcm (Model.reward_unit m) (Z.shift_left Z.one !k) in
   let of_unit = Numbers.scale_of unit in
   let whole x = Numbers.scaled of_unit x and units x = Numbers.scaled ~shift:scale of_unit x in
@@ -375,6 +382,7 @@ let of_values (m : Model.t) claim scale v =
   let needs ?(shift = 0) x = k := Numbers.bits ~shift !k x in
   Array.iter (needs ~shift:scale) lower; Array.iter (needs ~shift:scale) upper;
   Array.iter needs claim.worth; Option.iter needs claim.lower; Option.iter needs claim.upper;
+  refuse_huge m (!k + abs scale) [ [| lower; upper; progress |] ];
   let base = Z.lcm (Model.reward_unit m) (Z.shift_left Z.one !k) in
   let unit = Z.mul base over in
   let units x = Numbers.scaled ~shift:scale (Numbers.scale_of unit) x and whole = Numbers.scaled (Numbers.scale_of unit) in
