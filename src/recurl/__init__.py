@@ -24,6 +24,7 @@ _HOMES = {
     "Completion": "recurl.programs.completion",
     "DQN": "recurl.learn.deep.learner",
     "DeepRecursiveQLearning": "recurl.learn.deep.learner",
+    "Drift": "recurl.learn.pac.drift",
     "Evaluation": "recurl.solving.evaluate",
     "FlatView": "recurl.env.flat",
     "Layout": "recurl.model.tables",
@@ -86,6 +87,7 @@ __all__ = [
     "Certificate",
     "Completion",
     "DeepRecursiveQLearning",
+    "Drift",
     "Evaluation",
     "FlatView",
     "Layout",
@@ -150,6 +152,7 @@ if TYPE_CHECKING:  # type checkers see the names where they are defined
     from recurl.learn.deep.learner import DQN, DeepRecursiveQLearning
     from recurl.learn.deep.network import register_network
     from recurl.learn.model_based.learner import ModelBasedRecursiveLearning
+    from recurl.learn.pac.drift import Drift
     from recurl.learn.pac.learner import PACLearner
     from recurl.learn.seeds import learn_many
     from recurl.learn.tabular import QLearning, RecursiveQLearning

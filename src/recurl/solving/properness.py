@@ -43,8 +43,10 @@ class Analysis:
             inf where there is none, None if unknown.
         reach: Probabilities to leave by each exit that these inequalities need; None if none.
         witness: A policy that ends with probability below 1, or after infinitely many steps.
-        radius: 1-exit models: models with the same transitions stay proper if the changes of their
-            probabilities add up, row by row, to less than this. See `bound_within`.
+        radius: Models with the same transitions stay proper if the changes of their probabilities
+            add up, row by row, to less than this. See `bound_within`. None where it is not known:
+            the model is not shown to be proper, or only by probabilities to leave by each exit
+            (`reach`), which change as well.
     """
 
     model: RMDP
@@ -55,7 +57,7 @@ class Analysis:
     steps: Floats | None = None
     reach: Floats | None = None
     witness: Policy | None = None
-    radius: float = 0.0
+    radius: float | None = None
 
     @property
     def bound_everywhere(self) -> float:
@@ -66,13 +68,14 @@ class Analysis:
         """Bound on the steps of every model whose rows differ from this one's by at most epsilon.
 
         Let d be the bounds and D the greatest spread, within the transitions of one action, of what
-        they lead to (d of the target; for a call d(entry) + d(return)). If the probabilities of a
+        they lead to (d of the target). If the probabilities of a
         row change by e with ``sum |e| <= epsilon`` (and ``sum e = 0``) then its expectation changes
         by at most ``epsilon D / 2``. So d >= 1 + P d implies d >= (1 - epsilon D / 2) + P' d, and
         ``d / (1 - epsilon D / 2)`` bounds the steps of the changed model, as long as
-        ``epsilon < 2 / D``: the radius.
+        ``epsilon < 2 / D``: the radius. What is asked of calls, with any number of exits, holds for
+        multiples of d as it does for d.
         """
-        if self.verdict != "proper" or not 0 <= epsilon < self.radius:
+        if self.radius is None or not 0 <= epsilon < self.radius:
             return math.inf
         return self.bound / (1 - epsilon / self.radius)
 
@@ -80,7 +83,7 @@ class Analysis:
         parts = [f"{self.model.name} is {self.verdict}: {self.reason}"]
         if self.verdict == "unknown":
             parts = [f"whether {self.model.name} is proper is not known: {self.reason}"]
-        if self.radius > 0:
+        if self.radius is not None:
             parts.append(f"It stays proper if rows change by less than {self.radius:.3g}")
         return ". ".join(parts) + "."
 
@@ -225,7 +228,7 @@ def _proper(model: RMDP, rows: Rows, found: Steps, *, exact: bool) -> Analysis:
     if steps is None:
         return Analysis(model, "unknown", "its expected steps are too large for floats to prove")
     bound, reason = _at_most(model, steps)
-    radius = _radius(model.tables, steps) if (model.tables.n_exits == 1).all() else 0.0
+    radius = _radius(model.tables, steps)
     return Analysis(model, "proper", reason, bound, exact=exact, steps=steps, radius=radius)
 
 
@@ -315,7 +318,9 @@ def _multi_exit(model: RMDP, rows: Rows, found: Steps) -> Analysis:
         proved = proved and proved._replace(steps=np.where(seen, proved.steps, np.inf))
     if proved is not None:
         bound, reason = _at_most(model, proved.steps)
-        return Analysis(model, "proper", reason, bound, steps=proved.steps, reach=proved.reach)
+        d, reach = proved
+        radius = _radius(model.tables, d) if reach is None else None
+        return Analysis(model, "proper", reason, bound, steps=d, reach=reach, radius=radius)
     if model.kind.hierarchical and (stacks := _by_stacks(model)) is not None:
         return stacks
     if (without_end := endless_policy(model)) is not None:

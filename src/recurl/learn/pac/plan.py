@@ -115,7 +115,7 @@ def steps_of_analysis(analysis: Analysis) -> Callable[[float], float]:
     """K of a closeness, from the step bounds of a model at hand (see `Analysis.bound_within`)."""
 
     def steps(closeness: float) -> float:
-        if analysis.verdict != "proper" or not 0 <= closeness < analysis.radius:
+        if analysis.radius is None or not 0 <= closeness < analysis.radius:
             return math.inf
         return analysis.bound_everywhere / (1 - closeness / analysis.radius)
 
