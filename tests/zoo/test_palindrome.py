@@ -4,12 +4,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from typing import Literal
 
 import numpy as np
 import pytest
 from tests.definition import landing
 from tests.zoo.reference import Configuration, value_to_depth
 
+import recurl
 from recurl import zoo
 from recurl.model.rmdp import RMDP
 from recurl.model.tables import RETURN
@@ -28,6 +30,7 @@ class State:
     after_middle: bool = False
     stack: tuple[str, ...] = ()
     wrong: bool = False
+    once: bool = False
 
     def step(self, action: str) -> tuple[float, State | None]:
         moved = self.move(action)
@@ -39,11 +42,14 @@ class State:
             *rest, letter = self.stack
             right = letter == action
             after = replace(moved, stack=tuple(rest), wrong=self.wrong or not right)
-            return (-1 if right else -5), after
+            return self.paid(right), after
         if action != "special":
-            return -5, None
+            return self.paid(False), None
         on_goal = self.row == self.column == self.size // 2
         return (50 if on_goal and not self.wrong else -1), None
+
+    def paid(self, right: bool) -> float:
+        return -1 if right or (self.once and self.wrong) else -5
 
     def move(self, action: str) -> State:
         down, right = MOVES.get(action, (0, 0))
@@ -52,7 +58,9 @@ class State:
         return replace(self, row=row, column=column) if inside else self
 
 
-def state_of(model: RMDP, size: int, configuration: Configuration | None) -> State | None:
+def state_of(
+    model: RMDP, size: int, configuration: Configuration | None, once: bool = False
+) -> State | None:
     """What a configuration of the model stands for, by its features and boxes."""
     if configuration is None:
         return None
@@ -62,20 +70,23 @@ def state_of(model: RMDP, size: int, configuration: Configuration | None) -> Sta
     stack = tuple(model.names.boxes[box] for box in boxes)
     assert goal == [size // 2, size // 2]
     assert top == (1 + list(MOVES).index(stack[-1]) if stack else 0)
-    return State(size, int(row), int(column), bool(phase), stack, bool(wrong))
+    return State(size, int(row), int(column), bool(phase), stack, bool(wrong), once)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 @pytest.mark.parametrize("corruption", ["0.01", "1/3"])
-def test_model_follows_the_rules_exactly(size: int, corruption: str) -> None:
-    model = zoo.palindrome(size, corruption)
+@pytest.mark.parametrize("penalty", ["each", "once"])
+def test_model_follows_the_rules_exactly(
+    size: int, corruption: str, penalty: Literal["each", "once"]
+) -> None:
+    model, once = zoo.palindrome(size, corruption, penalty=penalty), penalty == "once"
     q, t = Fraction(corruption), model.tables
     rng = np.random.default_rng(0)
     for entry, p in model.start_exact().items():
         assert p == Fraction(1, size**2)
         here: Configuration | None = ((), entry)
         for _ in range(200):
-            state = state_of(model, size, here)
+            state = state_of(model, size, here, once)
             if here is None or state is None:
                 break
             assert list(model.action_names(here[1])) == ACTIONS
@@ -84,7 +95,7 @@ def test_model_follows_the_rules_exactly(size: int, corruption: str) -> None:
             edges = range(t.transition_start[row], t.transition_start[row + 1])
             found: Counter[tuple[Fraction, State | None]] = Counter()
             for e in edges:
-                after = state_of(model, size, landing(model, here[0], int(t.target[e])))
+                after = state_of(model, size, landing(model, here[0], int(t.target[e])), once)
                 found[model.exact.reward(e), after] += model.exact.prob(e)  # type: ignore[assignment]
             wanted: Counter[tuple[float, State | None]] = Counter()
             wanted[state.step(ACTIONS[action])] += 1 - q  # type: ignore[assignment]
@@ -120,6 +131,13 @@ def test_value() -> None:
     assert upper == pytest.approx(lower, abs=1e-9)
 
 
+@pytest.mark.parametrize(("penalty", "value"), [("each", 41.0326), ("once", 41.0338)])
+def test_both_readings_of_the_penalty_have_their_values(penalty: str, value: float) -> None:
+    solution = recurl.solve(zoo.make("palindrome", penalty=penalty))
+    assert solution.lower == pytest.approx(value, abs=5e-5)
+    assert solution.upper == pytest.approx(value, abs=5e-5)
+
+
 def test_structure() -> None:
     model = zoo.palindrome()
     assert list(model.names.components) == ["bottom", *MOVES]
@@ -151,7 +169,9 @@ def test_without_corruption_it_is_deterministic() -> None:
     assert zoo.palindrome(corruption=0).kind.deterministic
 
 
-@pytest.mark.parametrize("wrong", [{"size": 0}, {"size": 2.5}, {"corruption": 1}])
-def test_wrong_parameters_are_refused(wrong: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "wrong", [{"size": 0}, {"size": 2.5}, {"corruption": 1}, {"penalty": "no"}]
+)
+def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         zoo.make("palindrome", **wrong)
