@@ -1,5 +1,7 @@
 """The cloud program of the paper: open choices in three functions that call each other.
 
+In the paper's figure a crash is an exception, `try: execute_fast()` with `except Crash: S()`, and
+so is an interrupt. Programs have no exceptions yet: both are coins here, as in `if flip(0.4): S()`.
 The best completion is printed as plain Python and run; its mean earns what was claimed. Its model
 is the cloud model of the zoo.
 

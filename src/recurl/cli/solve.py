@@ -246,7 +246,13 @@ def _print(solution: Solution, threshold: float | None) -> None:
 
 
 def _print_violation(solution: Solution) -> None:
-    """The reward of a boolean program, minus 1 for a violated assertion, as a probability."""
+    """The reward of a boolean program, minus 1 for a violated assertion, as a probability.
+
+    Nothing is shown where the program pays rewards of its own.
+    """
+    model, t = solution.model, solution.model.tables
+    if any(model.local_name(v) != "return 'violated'" for v in t.target[t.reward != 0].tolist()):
+        return
     which = "least" if solution.question.objective == "max" else "greatest"
     low, high = max(0.0, -solution.upper), -solution.lower
     words = f"{high:.6g}" if high - low < 1e-5 else f"between {low:.6g} and {high:.6g}"

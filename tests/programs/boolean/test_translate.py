@@ -44,6 +44,34 @@ def test_least_violation_probabilities(text: str, probability: float) -> None:
     assert -completion.value == pytest.approx(probability, abs=1e-6)
 
 
+def test_rewards_are_collected() -> None:
+    text = """
+    void main() { T(); }
+    void T() { if (choose()) { reward(-8); } else { reward(-0.5); S(); S(); S(); reward(-0.5); } }
+    void S() {
+        var u;
+        if (choose()) { reward(-1); if (flip(0.4)) { S(); } }
+        else { reward(-1.5); if (flip(0.3)) { u = H(); reward(1/5); } }
+    }
+    bool H() {
+        var u;
+        if (choose()) { reward(-.2); return true; }
+        reward(-0.01);
+        if (flip(0.7)) { return false; }
+        u = H();
+        if (u) { return true; }
+        u = H();
+        return u;
+    }
+    """
+    assert boolean_program(text).solve().value == pytest.approx(-5.34248536, abs=1e-6)
+
+
+def test_reward_may_be_a_name() -> None:
+    text = "var reward; void main() { reward = flip(0.5); assert(reward); }"
+    assert boolean_program(text).solve().value == pytest.approx(-0.5)
+
+
 def test_the_example_is_violated_once_in_forty() -> None:
     # A second driver with 1/4, and a wrong look with 1/10.
     completion = boolean_program(LOCK.read_text()).solve()

@@ -28,7 +28,7 @@ _PATTERN = re.compile(
     r"|(?P<number>\d+/\d+|\d+(\.\d+)?|\.\d+)"
     r"|(?P<name>[A-Za-z_]\w*)"
     r"|(?P<label>\"[^\"\n]*\")"
-    r"|(?P<sign>&&|\|\||==|!=|[!(){},;=^*])",
+    r"|(?P<sign>&&|\|\||==|!=|[!(){},;=^*-])",
     re.DOTALL,
 )
 
@@ -260,6 +260,8 @@ class _Parser:
             return [_at(ast.While(self.condition("while"), self.statement(), []), token)]
         if self.accept("assert"):
             return self.assertion(token)
+        if token.text == "reward" and self.at_amount():
+            return [self.payment(token)]
         if self.accept("return"):
             value = ast.Constant(False) if self.now.text == ";" else self.expression()
             self.expect(";", "after return")
@@ -277,6 +279,22 @@ class _Parser:
         self.expect(";", "after the assertion")
         wrong = _at(ast.UnaryOp(ast.Not(), test), token)
         return [_at(ast.If(wrong, [self.violated(token)], []), token)]
+
+    def at_amount(self) -> bool:
+        """Whether a number in a bracket follows; else reward is a name of the program's own."""
+        after = [one for one in self.tokens[self.at + 1 : self.at + 4] if one.text != "-"]
+        return len(after) > 1 and after[0].text == "(" and after[1].kind == "number"
+
+    def payment(self, token: ProgramToken) -> ast.stmt:
+        """``reward(NUMBER);``, where a cost is a negative number."""
+        self.at += 1
+        self.expect("(", "after reward")
+        sign = "-" if self.accept("-") else ""
+        amount = ast.Constant(sign + self.now.text)
+        self.at += 1
+        self.expect(")", "after the amount")
+        self.expect(";", "after the reward")
+        return _at(ast.Expr(ast.Call(_name("reward"), [amount], [])), token)
 
     def assignment_or_call(self) -> list[ast.stmt]:
         first = self.name("a variable or a procedure")
