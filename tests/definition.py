@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -50,11 +50,14 @@ def value_after(
     deeper: Callable[[tuple[int, ...], int], Fraction] = lambda stack, entry: Fraction(0),
     *,
     moves: bool = False,
+    start: State = None,
+    worth: Sequence[int] = (),
 ) -> Fraction:
     """Greatest expected discounted reward of so many steps.
 
     A call beyond a depth ends the run and pays what `deeper` says of the stack and the entry. Moves
-    into boxes and out of them may be discounted as well.
+    into boxes and out of them may be discounted as well. Runs may start elsewhere, and the exits by
+    which they end be worth something.
     """
     actions = choices(model)
 
@@ -65,12 +68,15 @@ def value_after(
     def one(left: int, stack: tuple[int, ...], p: Fraction, r: Fraction, target: int) -> Fraction:
         after = landing(model, stack, target)
         if after is None:
-            return p * r
+            end = worth[model.tables.vertex_port[target]] if worth else 0
+            return p * (r + discount * end)
         if len(after[0]) > depth:
             return p * (r + discount * deeper(*after))
         factor = discount * (discount if moves and len(after[0]) != len(stack) else 1)
         return p * (r + factor * (best(left - 1, *after) if left > 1 else 0))
 
+    if start is not None:
+        return best(horizon, *start)
     return sum(p * best(horizon, (), v) for v, p in model.start_exact().items())
 
 

@@ -48,6 +48,7 @@ def test_a_missing_extra_names_the_command() -> None:
         (errors.MissingExtraError, (errors.RecurlError, ImportError)),
         (errors.NotProperError, (errors.RecurlError,)),
         (errors.LimitError, (errors.RecurlError,)),
+        (errors.QuestionError, (errors.RecurlError, ValueError)),
         (errors.BusyError, (errors.RecurlError,)),
         (errors.CheckpointError, (errors.RecurlError,)),
         (errors.CertificateError, (errors.RecurlError,)),

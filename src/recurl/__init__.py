@@ -71,6 +71,7 @@ _HOMES = {
     "schema": "recurl.model.document.schema",
     "simulate": "recurl.simulation.rollout",
     "solve": "recurl.solving.api",
+    "start_at": "recurl.model.transforms.starting",
     "suite": "recurl.suite",
     "termination": "recurl.solving.termination",
     "unravel": "recurl.model.transforms.unravelling",
@@ -134,6 +135,7 @@ __all__ = [
     "schema",
     "simulate",
     "solve",
+    "start_at",
     "suite",
     "termination",
     "unravel",
@@ -165,6 +167,7 @@ if TYPE_CHECKING:  # type checkers see the names where they are defined
     from recurl.model.rmdp import RMDP
     from recurl.model.tables import Layout, Tables
     from recurl.model.transforms.discounting import discount_boxes, discount_steps
+    from recurl.model.transforms.starting import start_at
     from recurl.model.transforms.unravelling import flatten, unravel
     from recurl.policy import Policy
     from recurl.programs.completion import Completion

@@ -159,6 +159,10 @@ class PropertyError(RecurlError):
     """A property that cannot be asked here; the operator is named."""
 
 
+class QuestionError(RecurlError, ValueError):
+    """A question that a model has no answer to: a start, or a worth of exits, that does not fit."""
+
+
 class NotProperError(RecurlError):
     """A value was asked for that is infinite, undefined, or not known to be finite."""
 

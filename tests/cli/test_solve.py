@@ -170,3 +170,31 @@ def test_the_reward_of_runs_that_end(run_json: RunJson) -> None:
     found = run_json("solve", "gambler", "p=0.75", "--of", "reward given end")
     assert found["lower"] == pytest.approx(3)
     assert found["rewards"] == "given end"
+
+
+def test_from_any_vertex(run: Run, run_json: RunJson) -> None:
+    worth = ("--start", "H.u5", "--exit-values", "0,1")
+    data = run_json("solve", "cloud", *worth, "--certificate", "h.cert", "--policy", "h.json")
+    assert data["lower"] <= 0.8 <= data["upper"]
+    assert data["exit_values"] == [0, 1]
+    assert run_json("verify", "cloud", "h.cert", "--start", "H.u5")["exit_values"] == {"u7": 1.0}
+    assert "for another model" in run("verify", "cloud", "h.cert", code=1).stderr
+    stack = ("--start", "H.u5", "--stack", "T.b1", "--stack", "S.b4")
+    data = run_json("solve", "cloud", *stack, "--certificate", "s.cert")
+    assert run_json("verify", "cloud", "s.cert", *stack)["proved"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--start", "H.u9"), "Unknown vertex"),
+        (("--start", "H.u5", "--exit-values", "1"), "one per exit: u6, u7"),
+        (("--exit-values", "a"), "list of numbers"),
+        (("--exit-values", "nan"), "finite"),
+        (("--stack", "T.b1"), "--start"),
+        (("--start", "H.u5", "--stack", "T.b1"), "lies in component H"),
+        (("--discount", "0.9", "--endless", "inf"), "every run ends"),
+    ],
+)
+def test_starts_that_do_not_fit(run: Run, options: tuple[str, ...], words: str) -> None:
+    assert words in run("solve", "cloud", *options, code=2).stderr

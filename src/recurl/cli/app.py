@@ -21,7 +21,7 @@ import typer
 
 from recurl import progress
 from recurl.cli.output import UsageError, complain
-from recurl.errors import RecurlError, UnknownNameError
+from recurl.errors import QuestionError, RecurlError, UnknownNameError
 from recurl.interrupts import EXIT_CODE, farewell, is_command
 from recurl.version import __version__
 
@@ -66,7 +66,7 @@ def guarded(verb: Callable[..., None]) -> Callable[..., None]:
             with farewell(_stopped):
                 verb(*arguments, **options)
                 sys.stdout.flush()
-        except (UsageError, UnknownNameError) as error:
+        except (UsageError, UnknownNameError, QuestionError) as error:
             _end(2, str(error))
         except BrokenPipeError:
             _silence_stdout()

@@ -75,6 +75,19 @@ def real(
     return typer.Option(parser=read, metavar="NUMBER", help=help)
 
 
+def numbers(text: str) -> list[float]:
+    """Numbers with commas between them.
+
+    Example:
+        >>> numbers("0,-1.5")
+        [0.0, -1.5]
+    """
+    try:
+        return [float(each) for each in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a list of numbers such as 0,-1.5.") from None
+
+
 Discount = Annotated[float, real("Discount of each step.", above=0, most=1)]
 BoxDiscount = Annotated[
     float, real("Discount by boxes, of models with one exit per component.", above=0, most=1)

@@ -10,7 +10,7 @@ import typer
 
 from recurl.cli.choices import choice_table, choices, explanation, explanation_data
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.numbers import BoxDiscount, real
+from recurl.cli.numbers import BoxDiscount, numbers, real
 from recurl.cli.output import AsJson, UsageError, facts, print_json, show, writable
 from recurl.cli.programs import Called, is_program, read_program
 from recurl.errors import RecurlError
@@ -28,6 +28,8 @@ EXAMPLES = """\
   recurl solve cloud --at-least -6
   recurl solve gambler p=0.6 --discount 0.99
   recurl solve cloud exits=1 --box-discount 0.9
+  recurl solve cloud --start H.u5 --exit-values 0,1
+  recurl solve cloud --start H.u5 --stack T.b1 --stack S.b4
   recurl solve cloud --explain H.u5
   recurl solve lock.bp
   recurl solve leader.prism --constants N=3 --property 'Pmax=? [ F "elected" ]'
@@ -55,6 +57,22 @@ def solve(
         typer.Option(
             help="What a run that does not end is worth: 'inf', '-inf', or 'none' for what it "
             "collects. Rewards of a property: inf; plans of HDDL: -inf; else none."
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(metavar="VERTEX", help="Where runs start; also for `recurl verify`."),
+    ] = None,
+    stack: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="BOX", help="Box pending at the start, outermost first; also for `verify`."
+        ),
+    ] = None,
+    exit_values: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X,...", help="What each exit is worth, where runs start; 0 if not given."
         ),
     ] = None,
     at_least: Annotated[
@@ -115,6 +133,8 @@ def solve(
     from recurl.solving.api import solve as run
 
     writable(certificate, policy, source)
+    if source is not None and start is not None:
+        raise UsageError("--source completes a program that is called: leave out --start")
     given, vertices = _split(parameters or [], explain)
     given += [f"constants={constants}"] * (constants is not None)
     if property is not None:
@@ -135,6 +155,9 @@ def solve(
             objective=objective,
             of=of,
             endless=None if endless == "none" else endless,
+            start=start,
+            stack=stack or (),
+            exit_values=None if exit_values is None else numbers(exit_values),
             at_least=at_least,
             gamma=discount,
             seconds=seconds,

@@ -29,6 +29,13 @@ def verify(
     discount: Annotated[
         float | None, real("Discount of each step, as given to solve.", above=0, most=1)
     ] = None,
+    start: Annotated[
+        str | None, typer.Option(metavar="VERTEX", help="Where runs start, as given to solve.")
+    ] = None,
+    stack: Annotated[
+        list[str] | None,
+        typer.Option(metavar="BOX", help="Box pending there, as given to solve; repeatable."),
+    ] = None,
     constants: Annotated[
         str | None,
         typer.Option(metavar="N=3,...", help="Undefined constants, as given to solve."),
@@ -62,6 +69,7 @@ def verify(
     certificate proves what it claims, and 1 if not.
     """
     from recurl.model.certificate import Certificate
+    from recurl.model.transforms.starting import start_at
     from recurl.progress import Progress
     from recurl.solving.discounted import discounted_model, discounts
     from recurl.verification import Proof, prove, write_proof
@@ -75,6 +83,8 @@ def verify(
     document = Path(model) if model.endswith(".json") and not texts else None
     if proof_term is not None:
         writable(proof_term)
+    if start is not None:
+        found, document = start_at(found, start, stack or ()), None
     if discounts(discount, box_discount):
         changed = discounted_model(found, discount, count=count, box_gamma=box_discount)
         found, document = changed, None

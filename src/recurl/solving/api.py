@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recurl.arguments import with_known_names
-from recurl.errors import LimitError, NotProperError, UnknownNameError
+from recurl.errors import LimitError, NotProperError, QuestionError, UnknownNameError
 from recurl.linear.systems import one_blas_thread
 from recurl.model.rmdp import require_model
+from recurl.model.tables import EXIT
+from recurl.model.transforms.starting import place_of, start_at
 from recurl.progress import Progress
 from recurl.solving.budget import SPENT, TimeUpError, budget
 from recurl.solving.discounted import (
@@ -48,8 +50,11 @@ def solve(
     epsilon: float = 1e-6,
     *,
     objective: str = "max",
-    of: str = "reward",
+    of: str | Question = "reward",
     endless: str | None = None,
+    start: str | None = None,
+    stack: Sequence[str] = (),
+    exit_values: Sequence[float] | None = None,
     at_least: float | None = None,
     gamma: float | str | None = 1,
     count: str = "actions",
@@ -63,7 +68,8 @@ def solve(
     """The greatest or least expected total of a model, in an interval that surely contains it.
 
     Solves ``x(v, ex) = v[ex]``, ``x(v, (b, en)) = x(v', en)`` with ``v'[ex] = x(v, (b, ex))``, and
-    ``x(v, q) = max_a sum p (r + x(v, q'))`` for exits worth v = 0. 1-exit models need no v.
+    ``x(v, q) = max_a sum p (r + x(v, q'))`` for exits worth v = 0, or the `exit_values` given, from
+    the start of the model or from any vertex. 1-exit models need no v.
 
     Args:
         model: The model.
@@ -74,10 +80,16 @@ def solve(
         objective: ``"max"`` or ``"min"``.
         of: ``"reward"``, ``"steps"``, or ``"exit:NAME"`` for the probability to leave by that exit
             of the start component. ``"reward given end"`` is the reward of the runs that end; with
-            choices, and policies that may not end, its interval may be wide.
+            choices, and policies that may not end, its interval may be wide. A `Question` says it
+            all: what to add up, what exits are worth, `objective` and `endless`.
         endless: What a run that does not end is worth: ``"inf"`` or ``"-inf"``, and with it every
             policy under which runs may not end. None for what such runs collect. The least cost of
             policies that surely end is ``objective="min", endless="inf"``.
+        start: Full name of the vertex where runs start, in any component; None for the start of the
+            model. The model of the solution is then ``start_at(model, start, stack)``.
+        stack: Full names of the boxes pending there, outermost first; see `start_at`.
+        exit_values: What each exit is worth at the end of a run: those of the component in which
+            runs start, with a stack those of its outermost box's component. 0 if not given.
         at_least: Stop as soon as the interval tells whether the optimum reaches this threshold.
         gamma: Discount of each step, in (0, 1]; below 1, solves ``discount_steps(model, gamma)``,
             which is the model of the solution and of its certificate. The policy is one for the
@@ -97,7 +109,9 @@ def solve(
 
     Raises:
         TypeError: It is not a model, or `near` are not points.
-        UnknownNameError: The method, objective or exit is unknown; the known ones are listed.
+        UnknownNameError: The method, objective, exit, vertex or box is unknown; the known ones are
+            listed.
+        QuestionError: Start, exit values or discount do not fit the model or the question.
         ModelError: The discount is one by boxes, and a component has several exits.
         NotProperError: Some policy does not end, none that ends was found, and rewards have both
             signs: nothing is known of the optimum.
@@ -110,6 +124,11 @@ def solve(
         (-5.3425, True)
         >>> solution.policy.action_name("S.u3")
         'reliable'
+
+        Inside ``H``, where leaving by its second exit is worth 1 more:
+
+        >>> round(solve(recurl.zoo.cloud(), start="H.u5", exit_values=[0, 1]).value, 6)
+        0.8
     """
     require_model(model, "solve")
     if not 0 < epsilon < math.inf:
@@ -119,12 +138,26 @@ def solve(
     for name, limit in (("seconds", seconds), ("memory", memory)):
         if limit is not None and not limit > 0:
             raise ValueError(f"{name} is a limit and must be positive, not {limit}")
-    undiscounted, discounted = model, discounts(gamma, box_gamma)
+    discounted = discounts(gamma, box_gamma)
+    if start is not None:
+        steps = of == "steps" or (isinstance(of, Question) and of.rewards == "steps")
+        ports = discounted and (count == "moves" or discounts(1, box_gamma))
+        model = _started(model, start, stack, steps=steps or discounted, ports=ports)
+    elif len(stack):
+        raise QuestionError("a stack is that of a start: name its vertex too (start, --start)")
+    undiscounted = model
+    question = question_of(model, of, objective, endless, exit_values)
     if discounted:
-        model = discounted_model(model, gamma, of, count, box_gamma)
-        if endless is not None and model.tables.n_vertices > undiscounted.tables.n_vertices:
-            raise ValueError("with a discount (gamma) every run ends: leave out endless")
-    question = asked = question_of(model, of, objective, endless)
+        paid = question.rewards if isinstance(of, Question) else of
+        model = discounted_model(
+            model, gamma, "reward" if question.rewards == "model" else paid, count, box_gamma
+        )
+        if model.tables.n_vertices > undiscounted.tables.n_vertices:
+            if question.endless is not None:
+                raise QuestionError("with a discount (gamma) every run ends: leave out endless")
+            if question.exit_values:  # stopped runs leave by one more exit
+                question = replace(question, exit_values=(*question.exit_values, 0.0))
+    asked = question
     kernel = _answering(_solver(model, method, _points(near)))
     if asked.endless is not None:
         from recurl.solving.endless import solve_endless
@@ -209,24 +242,59 @@ def _shown(model: RMDP, callback: Callback | None) -> Iterator[Callback]:
         yield tell
 
 
+def _started(model: RMDP, start: str, stack: Sequence[str], *, steps: bool, ports: bool) -> RMDP:
+    """The model from another start, unless steps or passages through ports count that it lacks."""
+    place, boxes = place_of(model, start, stack)
+    if steps and model.tables.vertex_kind[place] == EXIT:
+        raise QuestionError(f"at {start} the run is over: no steps, and the exit's own value")
+    if ports and (boxes or model.find(start) != place):
+        raise QuestionError(
+            "box_gamma and count='moves' discount what passes through ports, and a run that starts "
+            "inside a box passes through none of it: start outside, or discount actions by gamma"
+        )
+    return start_at(model, start, stack)
+
+
 def question_of(
-    model: RMDP, of: str, objective: str = "max", endless: str | None = None
+    model: RMDP,
+    of: str | Question,
+    objective: str = "max",
+    endless: str | None = None,
+    exit_values: Sequence[float] | None = None,
 ) -> Question:
-    """The question that ``of`` asks.
+    """The question that ``of`` asks, with the worth of exits.
 
     Example:
         >>> import recurl
         >>> question_of(recurl.zoo.cloud(), "steps", "min")
         Question(objective='min', rewards='steps', exit_values=(), endless=None)
     """
+    if isinstance(of, Question):
+        if objective != "max" or endless is not None or exit_values is not None:
+            raise QuestionError("a Question has its own objective, endless and exit_values")
+        _check_worth(model, of.exit_values or None)
+        return of
     if of.startswith("exit:"):
         if endless is not None:
-            raise ValueError("endless goes with the total of rewards or of steps")
+            raise QuestionError("endless goes with the total of rewards or of steps")
+        if exit_values is not None:
+            raise QuestionError("exit_values go with the total of rewards or of steps")
         return Question.leave_by(model, of.removeprefix("exit:"), objective)
     rewards = {"reward": "model", "steps": "steps", "reward given end": "given end"}
     if of not in rewards:
         raise UnknownNameError("total to solve for", of, [*rewards, "exit:NAME"])
-    return Question(objective, rewards[of], endless=endless)
+    _check_worth(model, exit_values)
+    worth = () if exit_values is None else tuple(exit_values)
+    return Question(objective, rewards[of], worth, endless)
+
+
+def _check_worth(model: RMDP, exit_values: Sequence[float] | None) -> None:
+    """Refuse another number of exit values than there are exits where runs start."""
+    t = model.tables
+    exits = [model.local_name(v) for v in t.exits_of(t.start_component)]
+    if exit_values is not None and len(exit_values) != len(exits):
+        found, names = len(exit_values), ", ".join(exits)
+        raise QuestionError(f"exit_values has {found} numbers, but must have one per exit: {names}")
 
 
 def _answering(kernel: Callable[..., Solution]) -> Callable[..., Solution]:
@@ -278,7 +346,11 @@ def _stopped(
 def _relatively_narrow(found: Solution) -> Solution:
     """An answer that bounds the probability of a rare event by more than the rounding of 1."""
     model, question = found.model, found.question
-    rare = question.rewards == "none" and min(question.exit_values) >= 0 and found.upper < _RARE
+    rare = (
+        question.rewards == "none"
+        and min(question.exit_values, default=0.0) >= 0
+        and found.upper < _RARE
+    )
     if not rare or found.gap <= _RARE * found.upper or model.tables.n_vertices > _FEW:
         return found
     from recurl.solving.leaving import solve_leaving

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recurl.errors import QuestionError
 from recurl.model.numbers import exact
 from recurl.model.transforms.discounting import discount_boxes, discount_steps, places_with_lanes
 from recurl.policy import Policy
@@ -23,11 +24,11 @@ def discounts(gamma: Rate, box_gamma: Rate) -> bool:
     """Whether there is a discount, of steps or of boxes.
 
     Raises:
-        ValueError: There are both.
+        QuestionError: There are both.
     """
     steps, boxes = (rate is not None and exact(rate) != 1 for rate in (gamma, box_gamma))
     if steps and boxes:
-        raise ValueError(
+        raise QuestionError(
             "give gamma, a discount of each step, or box_gamma, one by boxes: not both"
         )
     return steps or boxes
@@ -39,14 +40,15 @@ def discounted_model(
     """The model whose total reward is the discounted one of another; see `discounts`.
 
     Raises:
-        ValueError: The total is not the reward, or a discount is not strictly between 0 and 1.
+        QuestionError: The total is not the reward.
+        ValueError: A discount is not strictly between 0 and 1.
         ModelError: The discount is one by boxes, and a component has several exits.
     """
     name, by_boxes = "gamma", box_gamma is not None and exact(box_gamma) != 1
     if by_boxes:
         name, gamma = "box_gamma", box_gamma
     if of != "reward":
-        raise ValueError(f"{name} discounts rewards, not {of!r}")
+        raise QuestionError(f"{name} discounts rewards, not {of!r}")
     assert gamma is not None
     return discount_boxes(model, gamma) if by_boxes else discount_steps(model, gamma, count=count)
 

@@ -158,15 +158,13 @@ class _Paths:
         self.size += len(self.own[c])
         if depth > _DEEPEST or self.size > _MOST:
             raise _TooManyError
-        w: dict[int, float] = {}
+        w = dict(zip(t.exits_of(c), worth, strict=True))  # those that no run visits, too
         called: dict[int, int] = {}
         for v in self.own[c]:
             check_time()
-            if t.vertex_kind[v] == EXIT:
-                w[v] = worth[t.vertex_port[v]]
-            elif t.vertex_kind[v] == CALL:
+            if t.vertex_kind[v] == CALL:
                 w[v], called[v] = self._through(v, w, depth)
-            else:
+            elif t.vertex_kind[v] != EXIT:
                 w[v] = float_above(max(r + Fraction(w[q]) for r, q in self._ways(v)))
         first, last = (int(v) for v in t.component_start[c : c + 2])
         ports = [v for v in range(first, last) if t.vertex_kind[v] == CALL]

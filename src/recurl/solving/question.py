@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recurl.errors import UnknownNameError
+from recurl.errors import QuestionError, UnknownNameError
 from recurl.model.certificate import Certificate
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ class Question:
         rewards: What a transition pays: ``"model"`` its own reward, ``"steps"`` 1, ``"none"`` 0;
             ``"given end"`` its own reward, and the total is that of the runs that end.
         exit_values: What each exit of the start component is worth at the end of the run. With no
-            rewards and one exit worth 1, the total is the probability to leave by that exit.
+            rewards and one exit worth 1, the total is the probability to leave by that exit. None
+            given: 0 for all.
         endless: What a run that does not end is worth: ``"inf"`` or ``"-inf"``; None for what it
             collects. A policy under which such runs have a positive probability is worth that.
     """
@@ -40,6 +41,10 @@ class Question:
     endless: str | None = None
 
     def __post_init__(self) -> None:
+        values = np.array(self.exit_values, np.float64)
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise QuestionError(f"exit_values are finite numbers, one per exit: {self.exit_values}")
+        object.__setattr__(self, "exit_values", tuple(values.tolist()))
         if self.objective not in OBJECTIVES:
             raise UnknownNameError("objective", self.objective, OBJECTIVES)
         if self.rewards not in REWARDS:
@@ -47,7 +52,7 @@ class Question:
         if self.endless is not None and self.endless not in ENDLESS:
             raise UnknownNameError("worth of runs that do not end", self.endless, ENDLESS)
         if self.endless is not None and self.rewards not in ("model", "steps"):
-            raise ValueError("endless goes with the total of rewards or of steps")
+            raise QuestionError("endless goes with the total of rewards or of steps")
 
     @property
     def sign(self) -> float:

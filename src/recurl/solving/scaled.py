@@ -64,13 +64,13 @@ def scale_of(model: RMDP, question: Question) -> int:
         0
     """
     greatest = max(map(abs, question.exit_values), default=0.0)
+    if question.rewards == "steps":  # a step is one in every unit
+        return 0
     if question.rewards == "none" and _LEAST <= greatest <= 1.0 / _LEAST:
         return 0
     most = Fraction(greatest)
     if question.rewards == "model":
         most = max(most, *map(abs, model.exact.reward_range))
-    elif question.rewards == "steps":
-        most = max(most, Fraction(1))
     if not most:
         return 0
     exponent = most.numerator.bit_length() - most.denominator.bit_length()

@@ -89,6 +89,50 @@ class Solution:
             f"{self.model.name}: {self.method} gave lower {self.lower} > upper {self.upper}"
         )
 
+    def at(
+        self,
+        vertex: str,
+        exit_values: Sequence[float] | None = None,
+        *,
+        stack: Sequence[str] = (),
+        seconds: float | None = None,
+    ) -> Solution:
+        """The same total from any vertex of the model, as a solution of its own.
+
+        This is x(v, q), for a vector v of what the exits of the vertex's component are worth, and
+        y(κ, q) with a stack κ of boxes; then v is what the exits of the outermost box's component
+        are worth. It is solved for, so that it takes about as long as a solution.
+
+        Args:
+            vertex: Full name of the vertex, such as ``"H.u5"``.
+            exit_values: What each exit is worth; 0 if not given.
+            stack: Full names of the pending boxes, outermost first; see `recurl.start_at`.
+            seconds: Time that it may take, about; see `recurl.solve`.
+
+        Example:
+            What a stack means is what it makes the exits worth, here those of ``H`` within ``S``:
+
+            >>> import recurl
+            >>> solution = recurl.solve(recurl.zoo.cloud(), epsilon=1e-9)
+            >>> ports = ["S.b4.u6", "S.b4.u7"]
+            >>> vector = [solution.at(port, stack=["T.b1"]).value for port in ports]
+            >>> y = solution.at("H.u5", stack=["T.b1", "S.b4"])
+            >>> x = solution.at("H.u5", vector)
+            >>> abs(x.value - y.value) <= 1e-8
+            True
+        """
+        from recurl.solving.api import solve
+
+        worth = () if exit_values is None else tuple(exit_values)
+        return solve(
+            self.model,
+            epsilon=1e-6 if self.epsilon is None else self.epsilon,
+            of=replace(self.question, exit_values=worth),
+            start=vertex,
+            stack=stack,
+            seconds=seconds,
+        )
+
     @property
     def value(self) -> float:
         """Middle of the interval, or its infinite end."""
