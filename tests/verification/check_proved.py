@@ -284,6 +284,22 @@ def check_documents(name: str, draw: random.Random, count: int) -> Counter[str]:
     return said
 
 
+def check_tables(name: str, draw: random.Random, count: int) -> Counter[str]:
+    """Change the table file of a model: every one gets a verdict."""
+    model = getattr(recurl.zoo, name)()
+    given = msgspec.json.encode(recurl.solve(model).certificate)
+    said: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write_tables(model, folder / "model.json")
+        data = (folder / "model.json").read_bytes()
+        for _ in range(count):
+            (folder / "other.json").write_bytes(_changed_document(draw, data))
+            [verdict] = judge(folder / "other.json", [given], folder)
+            said[verdict["verdict"]] += 1
+    return said
+
+
 def main() -> None:
     words = sys.argv[1:]
     said: Counter[str] = Counter()

@@ -231,6 +231,13 @@ def test_changed_documents_of_models_get_a_verdict(name: str) -> None:
 
 
 @needs_program
+def test_changed_table_files_get_a_verdict() -> None:
+    said = check_proved.check_tables("stack_matters", random.Random(5), 100)
+    assert said["refused"] > 50
+    assert set(said) <= {"refused", "not proved", "proved"}
+
+
+@needs_program
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[" * 10**5, '{"recurl": 1}', '{"a": 1, "a": 1}', "1" * 10**6, "\x00", '"\\ud800"'],

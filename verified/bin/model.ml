@@ -222,6 +222,7 @@ let exact (m : t) unit : Checker.model =
   if Array.length m.component <> n || Array.length m.action_start <> n + 1 || Array.length m.first <> components + 1
      || Array.length m.reward <> Array.length m.target || Array.length m.prob <> Array.length m.target
   then refuse "arrays of a model that do not fit together";
+  for c = 0 to components - 1 do if m.first.(c) > m.first.(c + 1) then refuse "component_start: numbers must ascend" done;
   let run what start i = if start.(i) > start.(i + 1) then refuse "%s: numbers must ascend" what
     else List.init (start.(i + 1) - start.(i)) (fun j -> start.(i) + j) in
   let acts = Array.init n (fun q -> List.map (fun a ->
