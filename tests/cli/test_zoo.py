@@ -21,4 +21,8 @@ def test_machines_get_names_summaries_and_defaults(run_json: RunJson) -> None:
     assert list(models) == zoo.names()
     assert models["cloud"]["summary"] == zoo.summary("cloud")
     assert models["cloud"]["parameters"] == {"exits": 2}
-    assert models["palindrome"]["parameters"] == {"size": 3, "corruption": 0.01}
+    assert models["palindrome"]["parameters"] == {
+        "size": 3,
+        "corruption": 0.01,
+        "penalty": "each",
+    }

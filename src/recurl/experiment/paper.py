@@ -147,7 +147,7 @@ def paper_experiments(seeds: int | None = None, quick: bool = False) -> dict[str
 
 SOURCE = (
     "Hahn, Perez, Schewe, Somenzi, Trivedi, Wojtczak: Recursive Reinforcement Learning, "
-    "NeurIPS 2022"
+    "NeurIPS 2022, arXiv:2206.11430"
 )
 
 

@@ -46,7 +46,7 @@ def parameters(name: str) -> dict[str, Any]:
 
     Example:
         >>> parameters("palindrome")
-        {'size': 3, 'corruption': 0.01}
+        {'size': 3, 'corruption': 0.01, 'penalty': 'each'}
     """
     found = inspect.signature(function_of(name)).parameters
     return {key: parameter.default for key, parameter in found.items()}

@@ -8,7 +8,7 @@ from recurl.model.builder import Builder
 from recurl.model.rmdp import RMDP
 
 STEP_LIMIT = 200
-"""Steps after which an episode is truncated, as in the paper's experiments."""
+"""Steps after which an episode is cut, as in the published runs; the paper's text has no limit."""
 
 
 def cloud(exits: Literal[1, 2] = 2) -> RMDP:

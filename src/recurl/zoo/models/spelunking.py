@@ -21,7 +21,7 @@ STEP_REWARD = Fraction(-1)
 ACTIONS = (*MOVES, "climb")
 
 STEP_LIMIT = 200
-"""Steps after which an episode is truncated, as in the paper's experiments."""
+"""Steps after which an episode is cut, as in the published runs; the paper's text has no limit."""
 
 
 def spelunking(
