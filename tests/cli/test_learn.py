@@ -14,7 +14,7 @@ from recurl.learn.deep.learner import DeepRecursiveQLearning
 from recurl.learn.tabular import RecursiveQLearning
 from recurl.learn.tensorboard import read_events
 from recurl.solving.evaluate import evaluate
-from recurl.zoo import cloud
+from recurl.zoo import cloud, spelunking
 
 from .conftest import Run, RunJson
 
@@ -155,6 +155,16 @@ def test_the_model_can_be_learned(run: Run, run_json: RunJson, tmp_path: Path) -
 def test_an_option_that_an_algorithm_does_not_have_is_refused(run: Run) -> None:
     done = run("learn", "cloud", "--algorithm", "dqn", "--quantum", "0.1", code=2)
     assert "--quantum is not a setting of dqn" in done.stderr
+
+
+def test_vertices_are_seen_as_asked(run: Run, tmp_path: Path) -> None:
+    run("learn", "spelunking", "--observation", "features", "--steps", "500", "--out", "a")
+    model = spelunking()
+    saved = RecursiveQLearning.load(tmp_path / "a" / "seed-0.ckpt", model)
+    assert saved.settings.observation == "features"
+    wrong = run("learn", "cloud", "--observation", "faces", "--out", "b", code=2)
+    assert "'faces'" in wrong.stderr
+    assert "features" in wrong.stderr
 
 
 def test_a_folder_is_for_one_process(run: Run, tmp_path: Path) -> None:

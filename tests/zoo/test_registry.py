@@ -89,6 +89,10 @@ def test_text_and_python_make_the_same_model() -> None:
     assert zoo.make_from_text("spelunking", ["levels=ox/or,xx/xx", "start=0,1"]) == zoo.spelunking(
         levels=("ox/or", "xx/xx"), start=(0, 1)
     )
+    swap, mix = ((0, 1), (1, 0)), (("1/2", "1/2"), (0, 1))
+    assert zoo.make_from_text(
+        "leaky_pfa", ["letters=swap:0,1:1,0+mix:1/2,1/2:0,1"]
+    ) == zoo.leaky_pfa(letters={"swap": swap, "mix": mix})
     words = ["kind=one_exit", "exits=none", "boxes=2", "load=inf", "seed=3", "nodes=8"]
     assert zoo.make_from_text("random_model", words) == zoo.random_model(
         3, nodes=8, kind="one_exit", boxes=2, load=float("inf")
@@ -116,7 +120,10 @@ def test_unknown_names_get_a_hint() -> None:
         ("random_model", "kind=odd", "kind must be one of general, one_exit"),
         ("random_model", "exits=two", "exits must be a whole number, not 'two'"),
         ("spelunking", "start=0", "start must be 2 values separated by commas"),
-        ("leaky_pfa", "letters=ab", "letters cannot be written as text"),
+        ("leaky_pfa", "letters=ab", "letters must be NAME:ROW:ROW.*, not 'ab'"),
+        ("leaky_pfa", "letters=a:1,0:0,1+a:1,0:0,1", "with new names"),
+        ("leaky_pfa", "letters=a:1,x:0,1", "letters must be a number .*, not 'x'"),
+        ("leaky_pfa", "letters=a:1,0", "letter a: its matrix has 1 rows instead of 2"),
     ],
 )
 def test_wrong_values_are_refused(name: str, assignment: str, message: str) -> None:

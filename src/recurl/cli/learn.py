@@ -76,6 +76,13 @@ def learn(
     learning_rate: Annotated[float | None, real("Constant learning rate.", above=0, most=1)] = None,
     exploration: Annotated[float | None, real("Rate of exploration.", least=0, most=1)] = None,
     quantum: Annotated[float | None, real("Rounding of exit values.", least=0)] = None,
+    observation: Annotated[
+        str | None,
+        typer.Option(
+            help="How vertices are seen: 'index' or 'features' (tables); 'categories', "
+            "'features' or 'onehot' (deep)."
+        ),
+    ] = None,
     discount: Discount = 1.0,
     episode_limit: Annotated[int, count("Steps after which episodes are cut.")] = 1000,
     evaluate_every: Annotated[
@@ -110,6 +117,7 @@ def learn(
             learning_rate=learning_rate,
             exploration=exploration,
             quantum=quantum,
+            observation=observation,
             memory=memory,
         ),
         **from_file,

@@ -6,7 +6,7 @@ import importlib
 import inspect
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from recurl.errors import LimitError, UnknownNameError
@@ -91,11 +91,14 @@ def make_from_text(name: str, assignments: Sequence[str] = ()) -> RMDP:
     """A model by name, with parameters written as ``key=value``.
 
     The type of the parameter says what a value may be: numbers (also ``1/3``), ``true`` or
-    ``false``, text, or several of these separated by commas.
+    ``false``, text, or several of these separated by commas; matrices with names are written as
+    ``NAME:ROW:ROW+NAME:ROW:ROW``.
 
     Example:
         >>> make_from_text("palindrome", ["size=2", "corruption=1/50"])
         <RMDP palindrome: 5 components, 259 vertices, multi-exit, recursive>
+        >>> make_from_text("leaky_pfa", ["letters=swap:0,1:1,0+mix:1/2,1/2:1/2,1/2"])
+        <RMDP leaky_pfa: 2 components, 18 vertices, multi-exit, recursive>
     """
     hints = typing.get_type_hints(function_of(name))
     values: dict[str, Any] = {}
@@ -141,6 +144,8 @@ def _value(place: str, text: str, hint: Any) -> Any:
         return _read(place, text, known.__getitem__, f"one of {', '.join(known)}")
     if origin is tuple:
         return _tuple(place, text.split(","), options)
+    if origin is Mapping:
+        return _matrices(place, text)
     if hint is bool:
         return _read(place, text.lower(), _WORDS.__getitem__, "true or false")
     if hint in (int, float, str):
@@ -156,6 +161,19 @@ def _tuple(place: str, parts: list[str], options: tuple[Any, ...]) -> tuple[Any,
     if len(parts) != len(kinds):
         raise ValueError(f"{place} must be {len(kinds)} values separated by commas")
     return tuple(_value(place, part.strip(), kind) for part, kind in zip(parts, kinds, strict=True))
+
+
+def _matrices(place: str, text: str) -> dict[str, tuple[tuple[Number, ...], ...]]:
+    """Texts such as ``a:0,1:1,0+b:1,0:0,1``: matrices by name, row by row."""
+    found: dict[str, tuple[tuple[Number, ...], ...]] = {}
+    for part in text.split("+"):
+        name, *rows = part.split(":")
+        if not name.strip() or not rows or name.strip() in found:
+            raise ValueError(
+                f"{place} must be NAME:ROW:ROW+NAME:ROW:ROW with new names, not {text!r}"
+            )
+        found[name.strip()] = tuple(_tuple(place, row.split(","), (Number, ...)) for row in rows)
+    return found
 
 
 def _read(place: str, text: str, reader: Callable[[str], Any], wanted: str) -> Any:

@@ -46,7 +46,8 @@ def leaky_pfa(
         leak: Probability that a letter leaks, in (0, 1).
         initial: Probability of each state at the start.
         accepting: Numbers of the accepting states.
-        letters: Names of letters, each with its stochastic matrix.
+        letters: Names of letters, each with its stochastic matrix; on the command line
+            ``letters=zero:1,0:1/2,1/2+one:1/2,1/2:0,1``.
 
     Example:
         >>> leaky_pfa(leak=0.2)
