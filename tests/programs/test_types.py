@@ -24,6 +24,13 @@ f.solve(3, epsilon="small")
 recurl.zoo.cloud(exit=1)
 recurl.zoo.gambler(p=[])
 recurl.zoo.clowd()
+
+@recurl.program
+def g(n: int) -> bool:
+    f("three")
+    f(m=3)
+    return g(n - 1, True)
+
 f.solve(3, epsilon=1e-3, objective="min")
 recurl.zoo.cloud(exits=1)
 """
@@ -38,7 +45,7 @@ def test_wrong_calls_are_found_by_a_type_checker(tmp_path: Path) -> None:
     command += ["--cache-dir", str(cache)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     found = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line}
-    assert found == {7, 8, 9, 10, 11}, done.stdout
+    assert found == {7, 8, 9, 10, 11, 15, 16, 17}, done.stdout
 
 
 def test_options_of_programs_are_those_of_solve() -> None:

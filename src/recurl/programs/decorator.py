@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from os import PathLike
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, Unpack, overload
+
+from typing_extensions import ParamSpec, TypeVar
 
 from recurl.errors import RecurlError
 from recurl.programs.language import caller, current, running
@@ -47,7 +49,11 @@ class SolveOptions(TypedDict, total=False):
     progress: bool
 
 
-class Program:
+P = ParamSpec("P", default=...)
+R = TypeVar("R", default=Any)
+
+
+class Program(Generic[P, R]):
     """A function with open choices; made by `program`.
 
     It can be compiled (`model`), completed (`solve`, `learn`), run with choices drawn at random
@@ -117,10 +123,11 @@ class Program:
             )
         return self.returns.index(result) if result in self.returns else len(self.returns)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         """Call the function from another program, under the current runner."""
         runner = current(self.name)
-        return runner.call(self, arguments, named, caller())
+        result: R = runner.call(self, arguments, named, caller())
+        return result
 
     def __repr__(self) -> str:
         return f"<program {self.name}{inspect.signature(self.function)}>"
@@ -264,11 +271,11 @@ class Program:
 
 
 @overload
-def program(function: Callable[..., Any], /) -> Program: ...
+def program(function: Callable[P, R], /) -> Program[P, R]: ...
 @overload
 def program(
     *, observe: Observe | None = None, returns: Sequence[Any] = ()
-) -> Callable[[Callable[..., Any]], Program]: ...
+) -> Callable[[Callable[P, R]], Program[P, R]]: ...
 def program(
     function: Callable[..., Any] | None = None,
     /,
