@@ -45,6 +45,19 @@ def test_discounted_runs_have_discounted_values(run: Run, run_json: RunJson) -> 
     assert learned["greedy"] == pytest.approx(exact, abs=3 * learned["margin"])
 
 
+def test_runs_discounted_by_boxes_have_such_values(run: Run, run_json: RunJson) -> None:
+    given = ("cloud", "exits=1", "--steps", "2e4", "--box-discount", "0.5", "--out", "a")
+    [learned] = run_json("learn", *given)["runs"]
+    [row] = run_json("evaluate", "a")["runs"]
+    exact = recurl.solve(recurl.zoo.cloud(exits=1), box_gamma=0.5).value
+    assert row["value"] == pytest.approx(exact, abs=0.01)
+    assert learned["greedy"] == pytest.approx(exact, abs=3 * learned["margin"] + 0.01)
+    [plain] = run_json("evaluate", "a", "--box-discount", "1")["runs"]
+    assert plain["value"] < row["value"]
+    flat = ("learn", "gambler", "--algorithm", "dqn", "--box-discount", "0.5", "--out", "b")
+    assert "--box-discount is not a setting of dqn" in run(*flat, code=2).stderr
+
+
 def test_a_discount_of_1_leaves_rewards_as_they_are(run: Run, run_json: RunJson) -> None:
     run("learn", "countdown", "--steps", "500", "--discount", "0.5", "--out", "a")
     found = run_json("evaluate", "a", "--discount", "1")["runs"][0]["value"]

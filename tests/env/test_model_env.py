@@ -128,6 +128,26 @@ def test_the_mean_return_is_the_value_of_the_policy() -> None:
     assert abs(total / episodes - 1) < 5 * np.sqrt(2 / episodes)
 
 
+def test_the_return_of_a_run_may_be_discounted_by_boxes() -> None:
+    model = recurl.zoo.gambler(p=0.4)
+    env = recurl.ModelEnv(model, box_gamma=0.5)
+    for seed in range(20):
+        env.reset(seed=seed)
+        ended, counts, expected = False, [1.0], 0.0
+        while not ended:
+            _, reward, ended, _, info = env.step(0)
+            expected += counts[-1] * reward
+            counts[-1] /= 2
+            if info["event"] == "call":
+                counts.append(counts[-1])
+            elif info["event"] == "return":
+                counts.pop()
+        assert env.episode_return == pytest.approx(expected)
+    assert gym.make("recurl/Gambler-v0", box_gamma=0.5).unwrapped.box_gamma == 0.5  # type: ignore[attr-defined]
+    with pytest.raises(recurl.errors.ModelError, match="has 2 exits"):
+        recurl.ModelEnv(recurl.zoo.cloud(), box_gamma=0.9)
+
+
 @pytest.mark.parametrize("gamma", [1.0, 0.9])
 def test_the_statistics_of_a_run_are_discounted(gamma: float) -> None:
     env = recurl.ModelEnv(recurl.zoo.cloud(), gamma=gamma)

@@ -64,5 +64,5 @@ def test_a_discount_reaches_learner_tests_values_and_optimum(
 def test_methods_with_different_discounts_have_no_common_optimum(small: Experiment) -> None:
     first = small.methods[0]
     other = msgspec.structs.replace(first, name="other", settings={**first.settings, "gamma": 0.9})
-    assert small.gamma == 1
-    assert msgspec.structs.replace(small, methods=(first, other)).gamma is None
+    assert small.discount == (1, 1)
+    assert msgspec.structs.replace(small, methods=(first, other)).discount is None

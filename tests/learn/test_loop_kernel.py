@@ -98,9 +98,10 @@ def test_outcomes_are_as_frequent_as_the_model_says() -> None:
     assert again / fast == pytest.approx(0.4, abs=0.01)
 
 
-def test_schedules_and_grain_are_those_of_plain_python_to_the_bit() -> None:
-    model = recurl.zoo.stack_matters()
-    given = {"inherit": 0, "replay": 0, "episode_limit": 30, "seed": 5}
+@pytest.mark.parametrize(("name", "box_gamma"), [("stack_matters", 1.0), ("gambler", 0.9)])
+def test_rates_and_grain_are_those_of_plain_python_to_the_bit(name: str, box_gamma: float) -> None:
+    model = recurl.zoo.make(name)
+    given = {"inherit": 0, "replay": 0, "episode_limit": 30, "seed": 5, "box_gamma": box_gamma}
     settings = make_settings("swift", {**given, "exploration": linear(0.3, 0.1, 2000)})
     one = ModelEngine(model, settings, False)
     one.advance(4000)
@@ -170,7 +171,7 @@ class Plain:
         t, reward, landing = self.t, float(self.t.reward[i]), int(self.t.landing[i])
         if t.move[i] == STEP:
             self.vertex = landing
-            return reward + max(self.row(self.context, landing)), False
+            return reward + self.s.box_gamma * max(self.row(self.context, landing)), False
         if t.move[i] == EXITS:
             worth = self.context[1][landing]
             if not self.stack:
@@ -192,7 +193,8 @@ class Plain:
         values = tuple(float(np.rint((h - least) / step) * step) for h in hopes)
         self.context = self.known((callee, values))
         self.vertex = landing
-        return reward + max(self.row(self.context, landing)) + least, False
+        within = self.s.box_gamma
+        return reward + within * max(self.row(self.context, landing)) + within * least, False
 
 
 def solved(name: str) -> ModelEngine:
@@ -297,6 +299,14 @@ def test_kernel_and_loop_agree_to_the_bit(name: str, given: dict[str, Any], flat
     vertex_of = {number: int(key) for key, number in loop.numbering.vertices.items()}  # type: ignore[call-overload]
     assert compare(kernel, loop, vertex_of) == loop.store.n_rows
     assert kernel.store.visits.sum() == loop.store.visits.sum()
+
+
+def test_kernel_and_loop_agree_on_a_discount_by_boxes() -> None:
+    kernel, loop = both(recurl.zoo.gambler(), False, box_gamma=0.9, preset="swift", inherit=0)
+    vertex_of = {number: int(key) for key, number in loop.numbering.vertices.items()}  # type: ignore[call-overload]
+    assert compare(kernel, loop, vertex_of) == loop.store.n_rows > 0
+    _, plain = both(recurl.zoo.gambler(), False, preset="swift", inherit=0)
+    assert (plain.store.q != loop.store.q).any()
 
 
 def test_contexts_inherit_in_environments_too() -> None:

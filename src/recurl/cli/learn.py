@@ -10,7 +10,7 @@ import typer
 
 from recurl.cli import runs
 from recurl.cli.models import ModelName, Parameters, read_model
-from recurl.cli.numbers import Discount, count, real
+from recurl.cli.numbers import BoxDiscount, Discount, count, real
 from recurl.cli.output import (
     AsJson,
     UsageError,
@@ -84,6 +84,7 @@ def learn(
         ),
     ] = None,
     discount: Discount = 1.0,
+    box_discount: BoxDiscount = 1.0,
     episode_limit: Annotated[int, count("Steps after which episodes are cut.")] = 1000,
     evaluate_every: Annotated[
         int | None,
@@ -119,6 +120,7 @@ def learn(
             quantum=quantum,
             observation=observation,
             memory=memory,
+            box_gamma=None if box_discount == 1 else box_discount,
         ),
         **from_file,
     }
@@ -161,7 +163,7 @@ def _settings_of(algorithm: str, **given: Any) -> dict[str, Any]:
     known = learner_class(algorithm).settings_type.__struct_fields__
     for name, value in given.items():
         if name not in known and value is not None:
-            option = name.replace("_", "-")
+            option = {"box_gamma": "box-discount"}.get(name, name.replace("_", "-"))
             raise UsageError(f"--{option} is not a setting of {algorithm}: leave it out")
     return {name: value for name, value in given.items() if name in known}
 

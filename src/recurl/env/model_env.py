@@ -11,10 +11,11 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import InvalidAction, ResetNeeded
 
-from recurl.arguments import require_gamma, with_known_names
+from recurl.arguments import with_known_names
 from recurl.env.rendering import render_walk
 from recurl.errors import ModelError, Problem, UnknownNameError
 from recurl.model.rmdp import require_model
+from recurl.model.transforms.discounting import require_discounts
 from recurl.simulation.walk import Step, Walk
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ class ModelEnv(gym.Env[Any, Any]):
         masked: What an action does that the vertex does not have: ``"wrap"`` counts on from its
             first action again, so that agents without masks can train; ``"error"`` refuses.
         gamma: Discount of `episode_return`, in (0, 1]; rewards are given as they are.
+        box_gamma: The same by boxes, of models with one exit: within a call, what follows a step
+            counts this much.
 
     Attributes:
         episode_return: Discounted sum of the rewards of this run so far.
@@ -129,15 +132,17 @@ class ModelEnv(gym.Env[Any, Any]):
         *,
         masked: str = "wrap",
         gamma: float = 1.0,
+        box_gamma: float = 1.0,
     ) -> None:
         require_model(model, "ModelEnv")
-        require_gamma(gamma)
+        require_discounts(model, gamma, box_gamma)
         if masked not in _MASKED:
             raise UnknownNameError("way to treat masked actions", masked, _MASKED)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise UnknownNameError("render mode", str(render_mode), self.metadata["render_modes"])
         self.model, self.render_mode, self.masked = model, render_mode, masked
-        self.gamma, self.episode_return, self.episode_length = gamma, 0.0, 0
+        self.gamma, self.box_gamma = gamma, box_gamma
+        self._begin_return()
         self._observation = observation
         self.observation_space, self._encode = encoding(model, observation)
         self.action_space = spaces.Discrete(model.tables.max_actions)
@@ -177,7 +182,7 @@ class ModelEnv(gym.Env[Any, Any]):
         if options is not None and "state" in options:
             vertex = self._walk.vertex = self._vertex(options["state"])
         self._last = None
-        self.episode_return, self.episode_length = 0.0, 0
+        self._begin_return()
         self._show()
         return self._encode(vertex), {"event": None, "action_mask": self._mask()}
 
@@ -186,11 +191,27 @@ class ModelEnv(gym.Env[Any, Any]):
         if self._walk.ended:
             raise ResetNeeded("the run is over: call reset()")
         step = self._last = self._walk.step(self._number(action))
-        self.episode_return += self.gamma**self.episode_length * step.reward
-        self.episode_length += 1
+        self._count(step)
         self._show()
         observation = self._encode(self._exit(step) if step.ended else self._walk.vertex)
         return observation, step.reward, step.ended, False, self._info(step)
+
+    def _begin_return(self, pending: int = 0) -> None:
+        """Count from here, with a number of calls pending."""
+        self.episode_return, self.episode_length = 0.0, 0
+        # What a reward counts in the call that runs, and, once it has returned, in its callers.
+        self._levels = [1.0] * (pending + 1)
+
+    def _count(self, step: Step) -> None:
+        """Add a step to the return and length of the run."""
+        weight = self.gamma**self.episode_length * self._levels[-1]
+        self.episode_return += weight * step.reward
+        self.episode_length += 1
+        self._levels[-1] *= self.box_gamma
+        if step.event == "call":
+            self._levels.append(self._levels[-1])
+        elif step.event == "return":
+            self._levels.pop()
 
     def observe(self, vertex: int) -> Any:
         """The observation at a vertex.

@@ -373,6 +373,30 @@ def not_announced(index: int, announced: Any, observation: Any) -> ProtocolError
 NO_CALL = "info['event'] is 'return', but no call is pending"
 """The problem with a return at the outermost level."""
 
+ENDS_INSIDE = (
+    "the run ended in a call: a discount by boxes (box_gamma) needs calls that only return, by one "
+    "exit. Discount each step instead (gamma)"
+)
+"""The problem with an end of the run at an inner level, where boxes are discounted."""
+
+
+def require_single(box_gamma: float, exits: int) -> None:
+    """Refuse a call with several exits, where boxes are discounted.
+
+    Raises:
+        ProtocolError: It has several.
+
+    Example:
+        >>> require_single(0.9, 1), require_single(1.0, 5)
+        (None, None)
+    """
+    if box_gamma < 1 and exits > 1:
+        raise ProtocolError(
+            f"a call has {exits} exits: a discount by boxes (box_gamma) needs one. Discount each "
+            "step instead (gamma)"
+        )
+
+
 ROOT_DIFFERS = (
     "the outermost call differs from calls inside that show the same; learners keep it apart "
     "(own_root=True, the default of all presets but 'paper'): "

@@ -16,7 +16,7 @@ from recurl.execution.pieces import results_of, run_pieces
 from recurl.experiment.options import check_settings, learner_class, learner_options
 from recurl.experiment.record import CurveColumns, Record, curve_columns, run_record
 from recurl.experiment.run import exact_value, learn_to
-from recurl.experiment.settings import Experiment, Method, ModelChoice, Run
+from recurl.experiment.settings import Experiment, Method, ModelChoice, Rates, Run
 from recurl.experiment.study import MODEL, OPTIMUM, SETTINGS, Study, experiment_optimum, read_study
 from recurl.interrupts import aside
 from recurl.learn.checkpoint import restoring
@@ -216,7 +216,7 @@ def _read(run: Run, model: RMDP, file: Path) -> tuple[Record, Policy | None]:
         steps=learner.steps,
         episodes=int(learner.engine.episodes),
         curve=_curve(learner),
-        exact=exact_value(policy, run.gamma),
+        exact=exact_value(policy, *run.discount),
     )
     return record, policy
 
@@ -230,9 +230,9 @@ def _curve(learner: Learner) -> CurveColumns:
 
 def joined(studies: Iterable[Study]) -> list[Study]:
     """Studies on the same model, equally discounted, as one with all their methods."""
-    by_model: dict[tuple[str, float | None], Study] = {}
+    by_model: dict[tuple[str, Rates | None], Study] = {}
     for study in studies:
-        key = study.model.fingerprint, study.experiment.gamma
+        key = study.model.fingerprint, study.experiment.discount
         by_model[key] = _both(by_model[key], study) if key in by_model else study
     return list(by_model.values())
 

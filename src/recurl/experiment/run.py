@@ -171,7 +171,7 @@ class Worker:
             steps=learner.steps,
             episodes=int(learner.engine.episodes),
             curve=curve_columns(learner.curve),
-            exact=exact_value(policy, self.run.gamma),
+            exact=exact_value(policy, *self.run.discount),
         )
         return Finished(record, policy.to_json())
 
@@ -232,8 +232,8 @@ def forget_partial(store: Store, run: Run) -> None:
     store.remove(checkpoint_name(run))
 
 
-def exact_value(policy: Policy, gamma: float = 1.0) -> Exact:
-    """The exact worth of a policy with a discount, as far as that is finite.
+def exact_value(policy: Policy, gamma: float = 1.0, box_gamma: float = 1.0) -> Exact:
+    """The exact worth of a policy with its discounts, as far as that is finite.
 
     Example:
         >>> import recurl
@@ -242,7 +242,7 @@ def exact_value(policy: Policy, gamma: float = 1.0) -> Exact:
     """
     from recurl.solving.evaluate import evaluate
 
-    found = evaluate(policy, gamma=gamma)
+    found = evaluate(policy, gamma=gamma, box_gamma=box_gamma)
     return Exact(finite(found.value), finite(found.lower), finite(found.upper), note=found.reason)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -65,6 +65,13 @@ class Method(msgspec.Struct, frozen=True):
     with_shared: bool = True
 
 
+class Rates(NamedTuple):
+    """Discounts: of each step, and by boxes; 1 for none."""
+
+    gamma: float = 1.0
+    box_gamma: float = 1.0
+
+
 class Experiment(msgspec.Struct, frozen=True):
     """A model, methods, seeds and a budget: all that its runs depend on.
 
@@ -108,9 +115,9 @@ class Experiment(msgspec.Struct, frozen=True):
                 yield Run(self, method, seed)
 
     @property
-    def gamma(self) -> float | None:
-        """The discount of its runs; None if its methods have different ones."""
-        found = {run.gamma for run in self.runs()}
+    def discount(self) -> Rates | None:
+        """The discounts of its runs; None if its methods have different ones."""
+        found = {run.discount for run in self.runs()}
         return found.pop() if len(found) == 1 else None
 
 
@@ -133,9 +140,10 @@ class Run(msgspec.Struct, frozen=True):
         return {**shared, **self.method.settings}
 
     @property
-    def gamma(self) -> float:
-        """The discount of the learner."""
-        return float(self.settings.get("gamma", 1))
+    def discount(self) -> Rates:
+        """The discounts of the learner."""
+        given = self.settings
+        return Rates(float(given.get("gamma", 1)), float(given.get("box_gamma", 1)))
 
     @property
     def config(self) -> SettingValues:

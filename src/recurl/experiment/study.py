@@ -134,12 +134,14 @@ def _record(path: Path, run: Run) -> Record | None:
 
 def experiment_optimum(experiment: Experiment, model: RMDP, path: Path) -> Optimum:
     """The certified optimum that the runs of an experiment are compared with."""
-    from recurl.model.transforms.discounting import discount_steps
+    from recurl.solving.discounted import discounted_model, discounts
 
-    gamma = experiment.gamma
-    if gamma is None:
+    rates = experiment.discount
+    if rates is None:
         return Optimum(None, None, "not known: gamma differs between methods", model.fingerprint)
-    return optimum_of(model if gamma == 1 else discount_steps(model, gamma), path)
+    if discounts(*rates):
+        model = discounted_model(model, rates.gamma, box_gamma=rates.box_gamma)
+    return optimum_of(model, path)
 
 
 def optimum_of(model: RMDP, path: Path) -> Optimum:

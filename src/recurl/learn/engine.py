@@ -215,5 +215,6 @@ class ModelEngine(StoreEngine):
         found = np.empty((episodes, 3))
         stack = np.empty((2, limit + 1), np.int32)
         random, gamma = new_stream(self.settings.seed, stream), self.settings.gamma
-        loop_kernel.test_episodes(self.store.header, random, stack, limit, gamma, found)
+        levels = np.empty(limit + 1)
+        loop_kernel.test_episodes(self.store.header, random, stack, limit, gamma, levels, found)
         return found[:, 0], found[:, 1], found[:, 2]

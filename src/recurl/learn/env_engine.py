@@ -14,6 +14,7 @@ from gymnasium import spaces
 from recurl.env.depths import WATCHED, Depths, step_kind
 from recurl.env.observation import View, exits_view
 from recurl.env.protocol import (
+    ENDS_INSIDE,
     NO_CALL,
     SILENT,
     Counterfactual,
@@ -24,6 +25,7 @@ from recurl.env.protocol import (
     known_event,
     most_counterfactuals,
     not_announced,
+    require_single,
     required_event,
     root_as_callee,
     step_result,
@@ -222,6 +224,8 @@ class EnvEngine(StoreEngine):
         landing = self.numbering.vertex(looks[1])
         event = None if self.flat else known_event(other.next_info, other.terminated)
         move, which = STEP, 0
+        if other.terminated and other.nested and self.settings.box_gamma < 1:
+            raise ProtocolError(ENDS_INSIDE)
         if other.terminated:
             move, which = EXITS, -1
         elif event == "call":
@@ -241,6 +245,7 @@ class EnvEngine(StoreEngine):
             exits = announced_exits(info)
         if self.view is not None:
             exits = self.view(exits)
+        require_single(self.settings.box_gamma, len(exits))
         return self.numbering.box(exits), exits
 
     def _returned(self, info: dict[str, Any], vertex: int, observation: Any) -> int:
@@ -287,6 +292,8 @@ class EnvEngine(StoreEngine):
             raise LimitError("the Q-values are no longer finite: does every episode end?")
         if action == loop.LOST:
             raise ProtocolError(NO_CALL)
+        if action == loop.ENDED_INSIDE:
+            raise ProtocolError(ENDS_INSIDE)
         return int(action)
 
     def _finish(self, cut: bool) -> None:
@@ -362,4 +369,5 @@ class EnvEngine(StoreEngine):
         if self.evaluation_env is None:
             self.evaluation_env = another(self.env)
         seeds = np.random.default_rng([self.settings.seed, stream]).integers(2**31, size=episodes)
-        return play(self, self.evaluation_env, seeds.tolist(), limit, self.settings.gamma)
+        s = self.settings
+        return play(self, self.evaluation_env, seeds.tolist(), limit, s.gamma, s.box_gamma)

@@ -83,11 +83,13 @@ def play(
     seeds: Sequence[int],
     limit: int,
     gamma: float = 1.0,
+    box_gamma: float = 1.0,
 ) -> tuple[Floats, np.ndarray, np.ndarray]:
     """Discounted returns, lengths and cuts of an episode for each seed."""
     begins_turn(env, env)
     view = None if player.flat else exits_view(env)
-    episodes = (_episode(player, env, seed, limit, gamma, view) for seed in seeds)
+    rates = (gamma, box_gamma)
+    episodes = (_episode(player, env, seed, limit, rates, view) for seed in seeds)
     returns, lengths, cut = zip(*episodes, strict=True)
     return np.array(returns), np.array(lengths), np.array(cut)
 
@@ -97,14 +99,14 @@ def _episode(
     env: gym.Env[Any, Any],
     seed: int,
     limit: int,
-    gamma: float,
+    rates: tuple[float, float],
     view: View | None,
 ) -> tuple[float, int, bool]:
     one = _Episode(player, env, 0, seed)
     with _named(one):
         while one.running:
             action = player.greedy(one.stack.context, one.observation, one.mask)
-            one.step(action, limit, gamma, view)
+            one.step(action, limit, rates, view)
     return one.total, one.length, one.cut
 
 
@@ -138,7 +140,7 @@ def play_together(
             if not one.running:
                 continue
             with _named(one):
-                one.step(action, limit, gamma, view)
+                one.step(action, limit, (gamma, 1.0), view)
             if not one.running:
                 found[:, one.number] = one.total, one.length, one.cut
                 playing[i] = _Episode(player, one.env, *waiting.pop()) if waiting else one
@@ -153,21 +155,27 @@ class _Episode:
     ) -> None:
         self.env, self.number, self.stack = env, number, CallStack(player)
         self.total, self.length, self.cut, self.running = 0.0, 0, False, True
-        self._weight = 1.0
+        # What rewards count by the steps so far, and by those of the call that runs and of callers.
+        self._weight, self._levels = 1.0, [1.0]
         with _named(self):
             self.observation, info = begun(env, seed)
         self.mask = info.get("action_mask")
 
-    def step(self, action: int, limit: int, gamma: float, view: View | None) -> None:
+    def step(self, action: int, limit: int, rates: tuple[float, float], view: View | None) -> None:
         """Take an action; the episode ends with the run, or is cut at the limit."""
         found = step_result(self.env.step(action))
         self.observation, reward, terminated, truncated, info = found
-        self.total += self._weight * finite_reward(reward)
-        self._weight *= gamma
+        self.total += self._weight * self._levels[-1] * finite_reward(reward)
+        self._weight *= rates[0]
+        self._levels[-1] *= rates[1]
         self.running = not (terminated or truncated or self.length + 1 == limit)
         self.cut, self.mask = not terminated, info.get("action_mask")
         if self.running:
             self.stack.follow(self.observation, info, view)
+            if len(self.stack.contexts) > len(self._levels):
+                self._levels.append(self._levels[-1])
+            elif len(self.stack.contexts) < len(self._levels):
+                self._levels.pop()
         self.length += 1
 
 

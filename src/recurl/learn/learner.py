@@ -68,6 +68,19 @@ def subject_of(value: Any, caller: str) -> Any:
     raise TypeError(f"{caller} takes a model, a Gymnasium environment or its id, not {found}")
 
 
+def require_box_discount(model: RMDP, settings: Any) -> None:
+    """Refuse a discount by boxes where calls have several exits; warn where it is too large.
+
+    Raises:
+        ModelError: A component has several exits.
+    """
+    if settings.box_gamma < 1:
+        from recurl.solving.discounted import too_large
+
+        if (why := too_large(model, settings.box_gamma)) is not None:
+            warnings.warn(f"values need not settle: {why}", stacklevel=5)
+
+
 def env_for_tests(value: Any, caller: str) -> Any:
     """The environment for tests that a learner was given, itself or by its id, or None.
 

@@ -18,6 +18,7 @@ from recurl.learn.rule_kernel import (
 )
 from recurl.learn.store_kernel import (
     BLOCK,
+    BOX_GAMMA,
     BOXES,
     CONTEXT,
     CONTEXTS,
@@ -73,9 +74,9 @@ finite."""
 BEGIN, CUT = 3, 8
 """In place of a move: an episode begins; added to a move: the episode is cut after it."""
 
-FULL, NOT_A_NUMBER, LOST = -1, -2, -3
+FULL, NOT_A_NUMBER, LOST, ENDED_INSIDE = -1, -2, -3, -4
 """In place of an action: room must be made before this step; values are not finite; an exit
-that does not exist, or no call is pending."""
+that does not exist, or no call is pending; the run ended in a call, with a discount by boxes."""
 
 
 @inner
@@ -175,6 +176,8 @@ def _learn(h: np.ndarray, vertex: int, move: int, which: int, reward: float) -> 
     """Learn from a step of an environment; returns 0, or why it cannot be."""
     place, numbers, stack = longs(h, PLACE), floats(h, NUMBERS), frames(h, FRAMES)
     context, height, box, target = place[CONTEXT], place[HEIGHT], np.int64(STEPPED), reward
+    if which < 0 and height > 0 and numbers[BOX_GAMMA] < 1.0:
+        return ENDED_INSIDE
     if which < 0:
         # The end is worth 0 in all; this context counts from what was taken off before.
         target, box = reward - stack[height].offset, np.int64(LEFT)
@@ -281,6 +284,7 @@ def test_episodes(
     stack: np.ndarray,
     limit: int,
     gamma: float,
+    levels: np.ndarray,
     found: np.ndarray,
 ) -> None:
     """Run greedy episodes of a model; nothing is learned.
@@ -291,23 +295,27 @@ def test_episodes(
         stack: Scratch for pending calls: contexts and first return ports. ``[2, limit + 1]``
         limit: Steps after which an episode is cut.
         gamma: The reward of step t counts gamma to the power t.
+        levels: Scratch for what counts after the returns of pending calls. ``[limit + 1]``
         found: Return, length and cut of each episode. ``[n, 3]``
     """
     outcomes, flat = outcome_records(h, OUTCOMES), floats(h, NUMBERS)[FLAT] == 1.0
+    by_boxes = floats(h, NUMBERS)[BOX_GAMMA]
     for episode in range(len(found)):
         vertex = _start(h, random)
         context = height = length = np.int64(0)
-        total, weight, running = 0.0, 1.0, True
+        total, weight, level, running = 0.0, 1.0, 1.0, True
         while running and length < limit:
             outcome = outcomes[_draw(h, vertex, greedy(h, context, vertex), random)]
             length += 1
-            total += weight * outcome.reward
+            total += weight * level * outcome.reward
             weight *= gamma
+            level *= by_boxes
             landing = np.int64(outcome.landing)
             if outcome.move == STEP:
                 vertex = landing
             elif outcome.move == CALLS:
                 stack[0, height], stack[1, height] = context, outcome.push
+                levels[height] = level
                 height += 1
                 vertex = landing
                 if not flat:
@@ -317,7 +325,7 @@ def test_episodes(
             else:
                 height -= 1
                 vertex = stack[1, height] + landing
-                context = np.int64(stack[0, height])
+                context, level = np.int64(stack[0, height]), levels[height]
         found[episode, 0], found[episode, 1], found[episode, 2] = total, length, running
 
 

@@ -10,6 +10,10 @@ which there are three cases:
 
 With gamma = 1 exit values count relative to the worst exit: m is their minimum. With gamma < 1 a
 constant that is promised later is worth less, so that exit values must not be shifted: m = 0.
+
+With a discount by boxes, of one exit each, v is 0 and m what the return port is worth. Both what
+follows in the same component and m count ``box_gamma`` times: a call has the target
+``r + box_gamma (max Q(s', 0, .) + m)``, an exit r, another step ``r + box_gamma max Q(s', 0, .)``.
 """
 
 # What arrays hold is not known to the type checker.
@@ -23,6 +27,7 @@ import numpy as np
 
 from recurl.learn.schedules import CONSTANT, EXPONENTIAL, LINEAR
 from recurl.learn.store_kernel import (
+    BOX_GAMMA,
     BOXES,
     DRAWN,
     EXPLORATION,
@@ -251,7 +256,8 @@ def learn_from(
         are not finite.
     """
     numbers, q, visits = floats(h, NUMBERS), floats(h, Q), longs(h, VISITS)
-    drawn, gamma, entered = logged_steps(h, DRAWN), numbers[GAMMA], context
+    drawn, entered = logged_steps(h, DRAWN), context
+    gamma, by_boxes = numbers[GAMMA] * numbers[BOX_GAMMA], numbers[BOX_GAMMA]
     replay = np.int64(numbers[REPLAY])
     for repeat in range(replay + 1):
         if repeat == 1 and not _draw_logged(h, replay):
@@ -276,7 +282,7 @@ def learn_from(
                 entered, floats(h, SUMS)[OFFSET] = callee, off
             elif callee < 0 or row_of(h, callee, landing) < 0:
                 continue
-            goal = goal + gamma * best_at(h, callee, landing) + off
+            goal = goal + gamma * best_at(h, callee, landing) + by_boxes * off
         visits[pair] += 1
         rate = scheduled(numbers, np.int64(STEP_SIZE), step, visits[pair])
         q[pair] += rate * (goal - q[pair])

@@ -11,9 +11,10 @@ from typing import Any, ParamSpec
 import msgspec
 import numpy as np
 
-from recurl.arguments import refuse_unknown, require_gamma
+from recurl.arguments import refuse_unknown
 from recurl.errors import UnknownNameError
 from recurl.learn.schedules import Schedule, as_schedule, constant, harmonic, linear
+from recurl.model.transforms.discounting import require_discounts
 
 OBSERVATIONS = ("index", "features")
 """How the vertices of a model may be told apart."""
@@ -37,6 +38,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             that say so (``metadata["root_as_callee"]``), have one context for both.
         gamma: Discount: what follows a step counts this much. Below 1, exit values are not taken
             relative to the worst exit: a constant that is promised later is worth less.
+        box_gamma: Discount by boxes, where calls have one exit: within a component, what follows a
+            step counts this much, and a call is one step to its caller.
         episode_limit: Steps after which an episode is cut, or None.
         seed: Seed of all randomness.
         replay: How many of the last 131,072 steps, drawn at random, are learned from again after
@@ -57,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     initial_value: float = 0.0
     own_root: bool = False
     gamma: float = 1.0
+    box_gamma: float = 1.0
     episode_limit: int | None = None
     seed: int = 0
     replay: int = 0
@@ -72,7 +76,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         demand_whole(self, 0, "seed", "grain", "replay", "inherit", "evaluate_every")
         demand_whole(self, 1, "evaluate_episodes", "episode_limit", "evaluate_limit", "memory")
         demand(0 <= self.quantum < math.inf, "quantum", "at least 0 and finite", self.quantum)
-        require_gamma(self.gamma)
+        require_discounts(None, self.gamma, self.box_gamma)
         value = self.initial_value
         demand(math.isfinite(value), "initial_value", "a finite number", value)
 

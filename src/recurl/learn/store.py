@@ -514,7 +514,8 @@ def _rates(settings: Settings) -> list[float]:
 def _numbers(settings: Settings, flat: bool) -> Floats:
     s = settings
     numbers = [*_rates(s), s.quantum, s.grain, s.initial_value, s.replay]
-    held: Floats = np.array([*numbers, s.inherit, flat, s.gamma, s.episode_limit or -1], np.float64)
+    limit = s.episode_limit or -1
+    held: Floats = np.array([*numbers, s.inherit, flat, s.gamma, limit, s.box_gamma], np.float64)
     return held
 
 

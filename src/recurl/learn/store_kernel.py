@@ -97,7 +97,9 @@ CONTEXTS, PAIRS, EXIT_VALUES, ROWS, MORE_PAIRS, MORE_VALUES, MORE_ROWS, USES = r
 """The fields of ``used``: how much is in use, and the most that one step may add."""
 
 STEP_SIZE, EXPLORATION = 0, 5
-QUANTUM, GRAIN, INITIAL, REPLAY, INHERIT, FLAT, GAMMA, EPISODE_LIMIT, NUMBERS_HELD = range(10, 19)
+(
+    QUANTUM, GRAIN, INITIAL, REPLAY, INHERIT, FLAT, GAMMA, EPISODE_LIMIT, BOX_GAMMA, NUMBERS_HELD,
+) = range(10, 20)  # fmt: skip
 """The fields of ``numbers``: two schedules of five numbers each, then these."""
 
 SCANNED = 64

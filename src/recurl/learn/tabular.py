@@ -10,7 +10,7 @@ from recurl.arguments import with_known_names
 from recurl.learn.curve import Curve
 from recurl.learn.engine import ModelEngine
 from recurl.learn.env_engine import EnvEngine
-from recurl.learn.learner import Learner, env_for_tests, subject_of
+from recurl.learn.learner import Learner, env_for_tests, require_box_discount, subject_of
 from recurl.learn.schedules import Schedule
 from recurl.learn.settings import (
     DEFAULT_PRESET,
@@ -51,6 +51,7 @@ class TabularLearner(Learner):
         initial_value: float | None = None,
         own_root: bool | None = None,
         gamma: float | None = None,
+        box_gamma: float | None = None,
         episode_limit: int | None = None,
         seed: int = 0,
         replay: int | None = None,
@@ -80,7 +81,10 @@ class TabularLearner(Learner):
         self.engine: ModelEngine | EnvEngine
         name = type(self).__name__
         subject, tests = subject_of(model_or_env, name), env_for_tests(evaluation_env, name)
+        if self.flat and settings.box_gamma < 1:
+            raise ValueError(f"{name} sees no calls: box_gamma is for RecursiveQLearning")
         if isinstance(subject, RMDP):
+            require_box_discount(subject, settings)
             self.engine = ModelEngine(subject, settings, self.flat)
         else:
             self.engine = EnvEngine(subject, settings, self.flat, evaluation_env=tests)
@@ -180,6 +184,9 @@ class RecursiveQLearning(TabularLearner):
             context of its own.
         gamma: Discount: what follows a step counts this much. Below 1, the targets hold
             ``gamma max Q`` and ``gamma v[k]``, and exit values are not shifted: m is 0.
+        box_gamma: Discount by boxes, where calls have one exit: below 1, the targets hold
+            ``box_gamma max Q`` and ``box_gamma m``, while an exit has the target r. Unlike gamma it
+            does not make every model proper.
         episode_limit: Steps after which an episode is cut.
         seed: Seed of all randomness; the same seed gives the same run to the bit.
         replay: How many earlier steps, drawn at random, are learned from again after each step.

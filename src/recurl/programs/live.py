@@ -25,6 +25,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from recurl.env.protocol import require_single
 from recurl.errors import BusyError, LimitError, RecurlError
 from recurl.learn.env_engine import EnvEngine, Notes
 from recurl.learn.loop_kernel import BEGIN
@@ -296,6 +297,7 @@ class Live:
         return vertex
 
     def _new_box(self, place: tuple[Any, ...], program: Program) -> tuple[int, list[int]]:
+        require_single(self._engine.settings.box_gamma, program.n_exits)
         names = [f"after {self._name(place)} {i}" for i in range(program.n_exits)]
         ports = [self._new_vertex((place, program, i), name, 1) for i, name in enumerate(names)]
         box = self._boxes[place, program] = self._engine.numbering.box(names), ports

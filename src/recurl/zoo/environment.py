@@ -20,6 +20,7 @@ class ZooEnv(ModelEnv):
         render_mode: See `ModelEnv`.
         masked: See `ModelEnv`.
         gamma: See `ModelEnv`.
+        box_gamma: See `ModelEnv`.
         values: Parameters of the model.
 
     Example:
@@ -35,10 +36,12 @@ class ZooEnv(ModelEnv):
         *,
         masked: str = "wrap",
         gamma: float = 1.0,
+        box_gamma: float = 1.0,
         **values: Any,
     ) -> None:
         model = make(zoo_name, **values)
-        super().__init__(model, observation, render_mode, masked=masked, gamma=gamma)
+        rates = {"gamma": gamma, "box_gamma": box_gamma}
+        super().__init__(model, observation, render_mode, masked=masked, **rates)
         self._maps = maps_of(zoo_name, **values)
 
 

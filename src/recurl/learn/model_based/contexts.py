@@ -51,6 +51,7 @@ class Beliefs:
         earnings: What the unknown may earn, or cost.
         same: Differences, as a share of those between exits, that make no other context.
         shifts: Whether a constant added to all exits is added to all values: without discount.
+        box_gamma: Discount by boxes: the share of a step that goes on; the rest leaves by the exit.
         estimate: The frequencies that are made of the counts.
     """
 
@@ -60,6 +61,7 @@ class Beliefs:
     earnings: float = 1.0
     same: float = 0.003
     shifts: bool = True
+    box_gamma: float = 1.0
     estimate: Estimate = field(default_factory=Estimate)
 
     def extended(self, exits: Floats) -> Floats:
@@ -157,6 +159,11 @@ class Beliefs:
             later += times * self.outcome(counts, outcome, context)
             seen += times
         hope = estimate.hope[pair] if pair < len(estimate.hope) else self.prior
+        if self.box_gamma < 1.0:
+            leaves = (1.0 - self.box_gamma) * context.worth[0] * (seen + hope)
+            return (earned + self.gamma * (self.box_gamma * (later + hope * unknown) + leaves)) / (
+                seen + hope
+            )
         return (earned + self.gamma * (later + hope * unknown)) / (seen + hope)
 
     def outcome(self, counts: OutcomeCounts, outcome: int, context: Context) -> float:

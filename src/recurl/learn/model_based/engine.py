@@ -15,6 +15,7 @@ from recurl.env.depths import WATCHED, Depths, step_kind
 from recurl.env.model_env import ModelEnv
 from recurl.env.observation import View, exits_view
 from recurl.env.protocol import (
+    ENDS_INSIDE,
     NO_CALL,
     SILENT,
     announced_exits,
@@ -23,6 +24,7 @@ from recurl.env.protocol import (
     finite_reward,
     known_event,
     not_announced,
+    require_single,
     required_event,
     root_as_callee,
     step_result,
@@ -85,6 +87,7 @@ class ModelRun(ModelEnv):
         self.np_random.bit_generator.state = random
         walk.random, walk.vertex, walk.ended = self.np_random, vertex, False
         walk.stack[:] = stack
+        self._begin_return(len(stack))
 
 
 class ModelBasedEngine:
@@ -134,8 +137,9 @@ class ModelBasedEngine:
         self._kept: tuple[int, Planner] | None = None
 
     def _beliefs(self, gamma: float, prior: float, *, optimistic: bool, same: float) -> Beliefs:
-        own = self.settings.gamma
-        return Beliefs(own * gamma, prior, optimistic, same=same, shifts=own == 1)
+        own, boxes = self.settings.gamma, self.settings.box_gamma
+        shifts = own == 1
+        return Beliefs(own * gamma, prior, optimistic, same=same, shifts=shifts, box_gamma=boxes)
 
     @property
     def observation_space(self) -> spaces.Space[Any]:
@@ -234,6 +238,8 @@ class ModelBasedEngine:
         reward = finite_reward(gain)
         event, depth = self._read_event(info, terminated), len(self._stack)
         if terminated:
+            if self._stack and self.settings.box_gamma < 1:
+                raise ProtocolError(ENDS_INSIDE)
             self.counts.add(pair, END if self._stack else LEAVE, 0, -1, reward)
         else:
             self._follow(pair, reward, event, observation, info)
@@ -256,6 +262,7 @@ class ModelBasedEngine:
         """Count a step that did not end the run, and follow it."""
         counts = self.counts
         exits = announced_exits(info, self.view) if event == "call" else ()
+        require_single(self.settings.box_gamma, len(exits))
         exit = self._exit_taken(info, observation) if event == "return" else -1
         after = [counts.state(seen, self._at_root()) for seen in exits]
         at_root = event != "call" and self._at_root(returned=event == "return")
@@ -393,7 +400,8 @@ class ModelBasedEngine:
         if self.evaluation_env is None:
             self.evaluation_env = another(self.env) if self.model is None else ModelEnv(self.model)
         seeds = np.random.default_rng([self.settings.seed, stream]).integers(2**31, size=episodes)
-        return play(self, self.evaluation_env, seeds.tolist(), limit, self.settings.gamma)
+        s = self.settings
+        return play(self, self.evaluation_env, seeds.tolist(), limit, s.gamma, s.box_gamma)
 
     def header_fields(self) -> dict[str, Any]:
         """The text part of a checkpoint."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from recurl.learn.curve import Curve
-from recurl.learn.learner import Learner, env_for_tests, subject_of
+from recurl.learn.learner import Learner, env_for_tests, require_box_discount, subject_of
 from recurl.learn.model_based.engine import ModelBasedEngine
 from recurl.learn.model_based.settings import (
     PRESETS,
@@ -51,6 +51,8 @@ class ModelBasedRecursiveLearning(Learner):
         prior: Weight of the unknown among the outcomes of a pair, in samples.
         own_root: Whether the outermost call of an environment has states of its own.
         gamma: Discount: what follows a step counts this much.
+        box_gamma: Discount by boxes, where calls have one exit: within a component, what follows a
+            step counts this much, and a call is one step to its caller.
         plan_every: Least steps between plans.
         plan_share: The same, as a share of the steps so far.
         sweeps: Steps of value iteration in a plan.
@@ -89,6 +91,7 @@ class ModelBasedRecursiveLearning(Learner):
         prior: float | None = None,
         own_root: bool | None = None,
         gamma: float | None = None,
+        box_gamma: float | None = None,
         plan_every: int | None = None,
         plan_share: float | None = None,
         sweeps: int | None = None,
@@ -110,6 +113,8 @@ class ModelBasedRecursiveLearning(Learner):
         self.settings, self.curve = settings, Curve()
         name = type(self).__name__
         subject, tests = subject_of(model_or_env, name), env_for_tests(evaluation_env, name)
+        if isinstance(subject, RMDP):
+            require_box_discount(subject, settings)
         self.engine = ModelBasedEngine(subject, settings, tests)
 
     def set_budget(self, steps: float) -> None:

@@ -138,7 +138,8 @@ class Planner:
             tolerance: Change of values within a round that ends the plan.
         """
         beliefs = self.beliefs
-        world = World(counts, beliefs.prior, beliefs.gamma, beliefs.estimate)
+        rates = (beliefs.prior, beliefs.gamma)
+        world = World(counts, *rates, beliefs.estimate, beliefs.box_gamma)
         sheets = self._load(world)
         for _ in range(rounds):
             before = [sheet.values for sheet in sheets]

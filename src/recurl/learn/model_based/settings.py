@@ -8,6 +8,7 @@ import msgspec
 
 from recurl.learn.schedules import Schedule, constant
 from recurl.learn.settings import DEFAULT_PRESET, chosen_settings, demand, demand_whole
+from recurl.model.transforms.discounting import require_discounts
 
 
 class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -19,6 +20,8 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
             end of the run may pay what the end of a call does not. Models, and environments that
             say so (``metadata["root_as_callee"]``), have the same states for both.
         gamma: Discount: what follows a step counts this much.
+        box_gamma: Discount by boxes, where calls have one exit: within a component, what follows a
+            step counts this much, and a call is one step to its caller.
         plan_every: Least steps between plans.
         plan_share: The same, as a share of the steps so far: plans become rarer.
         sweeps: Steps of value iteration in a plan.
@@ -33,6 +36,7 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     prior: float = 1.0
     own_root: bool = False
     gamma: float = 1.0
+    box_gamma: float = 1.0
     plan_every: int = 25
     plan_share: float = 1 / 8
     sweeps: int = 12
@@ -47,7 +51,7 @@ class ModelBasedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         demand_whole(self, 0, "seed", "evaluate_every")
         demand_whole(self, 1, "plan_every", "sweeps", "contexts", "evaluate_episodes")
         demand_whole(self, 1, "episode_limit", "evaluate_limit")
-        demand(0 < self.gamma <= 1, "gamma", "in (0, 1]", self.gamma)
+        require_discounts(None, self.gamma, self.box_gamma)
         demand(0 < self.prior < 1e6, "prior", "positive", self.prior)
         demand(0 <= self.plan_share < 1e6, "plan_share", "at least 0", self.plan_share)
 

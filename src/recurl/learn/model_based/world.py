@@ -61,6 +61,7 @@ class World:
         prior: Weight of the unknown in pairs that the estimate does not know, in samples.
         gamma: Discount of a step.
         estimate: Corrections of the counts.
+        box_gamma: Discount by boxes: the rest of what follows a step is the exit.
 
     Attributes:
         component: Component of each state.
@@ -82,7 +83,12 @@ class World:
     """
 
     def __init__(
-        self, counts: OutcomeCounts, prior: float, gamma: float, estimate: Estimate | None = None
+        self,
+        counts: OutcomeCounts,
+        prior: float,
+        gamma: float,
+        estimate: Estimate | None = None,
+        box_gamma: float = 1.0,
     ) -> None:
         estimate = estimate or Estimate()
         size = len(counts.states)
@@ -99,7 +105,8 @@ class World:
         self._read_calls(calls)
         hope = np.full(len(counts.tried), prior)
         hope[: len(estimate.hope)] = estimate.hope
-        self._read_pairs(outcomes, calls, _Rows(counts, self._by_part), hope, gamma)
+        rates = (gamma, box_gamma)
+        self._read_pairs(outcomes, calls, _Rows(counts, self._by_part), hope, rates)
         self.parts = [self._part(c, calls) for c in range(len(self._by_part))]
 
     def _read_boxes(self, counts: OutcomeCounts) -> None:
@@ -144,7 +151,7 @@ class World:
         return column
 
     def _read_pairs(
-        self, o: _Outcomes, calls: _Calls, rows: _Rows, hope: Floats, gamma: float
+        self, o: _Outcomes, calls: _Calls, rows: _Rows, hope: Floats, rates: tuple[float, float]
     ) -> None:
         """Weights from all pairs to columns and to boxes; rewards, unknown weights and tries."""
         from scipy.sparse import csr_array
@@ -160,14 +167,20 @@ class World:
         weights = np.concatenate([(o.count * share[o.owner])[kept], unknown])
         last = self._exit_first[part + 1] - 1
         at = np.concatenate([rows.row[o.owner[kept]], rows.row])
-        places = (at, np.concatenate([column[kept], last]))
-        self.matrix = csr_array((gamma * weights, places), shape=(len(tried), self.width))
+        columns = np.concatenate([column[kept], last])
+        gamma, box_gamma = rates
+        if box_gamma < 1:
+            leaves = np.full(len(tried), 1.0 - box_gamma)
+            weights = np.concatenate([box_gamma * weights, leaves])
+            at = np.concatenate([at, rows.row])
+            columns = np.concatenate([columns, self._exit_first[part]])
+        self.matrix = csr_array((gamma * weights, (at, columns)), shape=(len(tried), self.width))
         boxes = self.boxes.first[self.owner] + self.boxes.place
         callers = (rows.row[o.owner[calls.outcomes]], boxes[o.box[calls.outcomes]])
         shape = (len(tried), max(1, len(boxes)))
         self.calling = csr_array((np.ones(len(callers[0])), callers), shape=shape)
         gain = np.bincount(o.owner, o.reward, len(tried)).astype(np.float64) * share
-        self.gain, self.unknown, self.tried = np.stack([gain, gamma * unknown, tried])[
+        self.gain, self.unknown, self.tried = np.stack([gain, gamma * box_gamma * unknown, tried])[
             :, rows.order
         ]
         self.last, self.begin = last[rows.order], rows.begin
