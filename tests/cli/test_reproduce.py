@@ -8,6 +8,9 @@ from tests.cli.conftest import Run
 def test_cloud_with_one_seed(run: Run) -> None:
     result = run("reproduce", "cloud", "--seeds", "1", "--out", "here")
     assert "recursive" in result.stdout
+    listed, _, _ = result.stdout.partition("Figure, table and report")
+    for words in ("episode_limit 200 the published runs", "grain 8 this package", "seeds 1 the"):
+        assert words in " ".join(listed.split())
     for name in ("figure.png", "figure.pdf", "figure.svg", "table.md", "report.html"):
         assert Path("here", name).is_file()
     again = run("reproduce", "cloud", "--seeds", "1", "--out", "here")

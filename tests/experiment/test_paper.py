@@ -8,6 +8,7 @@ from recurl.experiment.options import learner_class, learner_options
 from recurl.experiment.paper import (
     PAPER,
     beside_published,
+    departures,
     paper_experiments,
     published_curves,
 )
@@ -89,3 +90,21 @@ def test_the_best_strategy_of_the_text_is_learned() -> None:
         if run.method.name == "rql-swift":
             learner = make_learner(run, model).learn(run.experiment.steps)
             assert recurl.evaluate(learner.policy()).value > -11.7619 * 1.005
+
+
+@pytest.mark.parametrize("name", sorted(PAPER))
+def test_what_is_not_from_the_text_is_listed_with_its_origin(name: str) -> None:
+    experiment = paper_experiments(quick=True)[name]
+    found = {(row.method, row.setting): (row.value, row.origin) for row in departures(experiment)}
+    assert found["all", "seeds"] == (3, "the command")
+    assert (("all", "steps") in found) == (name == "palindrome")
+    assert {row.experiment for row in departures(experiment)} == {name}
+    cut = "evaluate_limit" if name == "palindrome" else "episode_limit"
+    assert found["paper's", cut] == (experiment.settings[cut], "the published runs")
+    # The settings of the text; any other one has to be in the list.
+    text = {"preset", "learning_rate", "exploration", "quantum", "buffer", "warm_up", "batch"}
+    text |= {"target_every", "hidden", "evaluate_every", "evaluate_episodes"}
+    assert set(experiment.settings) - text <= {setting for _, setting in found}
+    assert set(experiment.model.parameters) <= {setting for _, setting in found}
+    own = next(method for method in experiment.methods if not method.with_shared)
+    assert found[own.name, "own_root"] == (True, "this package")

@@ -145,6 +145,74 @@ def paper_experiments(seeds: int | None = None, quick: bool = False) -> dict[str
     return made
 
 
+_RUNS, _HERE = "the published runs", "this package"
+_NOT_IN_TEXT: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "cloud": {"episode_limit": _RUNS},
+        "spelunking": {
+            "fall_reward": _RUNS,
+            "futile_reward": _RUNS,
+            "episode_limit": _RUNS,
+            "observation": _HERE,
+        },
+        "spelunking-text": {"episode_limit": _RUNS, "observation": _HERE},
+        "palindrome": {"penalty": _RUNS, "evaluate_limit": _RUNS},
+    }
+)
+"""Settings of models and of the paper's methods that its text does not have, and their origin."""
+
+
+class Departure(NamedTuple):
+    """A setting of an experiment that is not from the paper's text.
+
+    Attributes:
+        experiment: Name of the experiment.
+        method: The method that has it: ``"all"``, ``"paper's"`` for both of the paper, or a name.
+        setting: Its name.
+        value: Its value.
+        origin: Where it comes from.
+    """
+
+    experiment: str
+    method: str
+    setting: str
+    value: object
+    origin: str
+
+
+def departures(experiment: Experiment) -> list[Departure]:
+    """Every setting of one of the paper's experiments that is not from the paper's text.
+
+    Example:
+        >>> for found in departures(paper_experiments(seeds=10)["cloud"])[:3]:
+        ...     print(*found)
+        cloud paper's episode_limit 200 the published runs
+        cloud rql-swift learning_rate power(1, 0, 10, 1) this package
+        cloud rql-swift exploration linear(0.3, 0.1, fraction=0.5) this package
+    """
+    from recurl.experiment.options import preset_settings
+    from recurl.zoo.registry import parameters
+
+    choice, published = experiment.model, PAPER[experiment.name]
+    model = {**parameters(choice.zoo), **choice.parameters}
+    rows = []
+    for name in ("steps", "seeds"):
+        value, usual = getattr(experiment, name), getattr(published, name)
+        if value != usual:
+            shown = len(value) if name == "seeds" else value
+            rows.append(("all", name, shown, "the command"))
+    for setting, origin in _NOT_IN_TEXT[experiment.name].items():
+        of_model = setting in model
+        value = model[setting] if of_model else experiment.settings[setting]
+        rows.append(("all" if of_model else "paper's", setting, value, origin))
+    for method in experiment.methods:
+        if not method.with_shared:
+            preset = preset_settings(method.algorithm, method.settings["preset"])
+            own = {key: value for key, value in method.settings.items() if key != "preset"}
+            rows += [(method.name, *item, _HERE) for item in {**preset, **own}.items()]
+    return [Departure(experiment.name, *row) for row in rows]
+
+
 SOURCE = (
     "Hahn, Perez, Schewe, Somenzi, Trivedi, Wojtczak: Recursive Reinforcement Learning, "
     "NeurIPS 2022, arXiv:2206.11430"
