@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,6 +46,16 @@ class Watching(Observer):
 
     def report(self, piece: int, done: int, latest: float) -> None:
         self._then(done)
+
+
+def test_a_module_that_the_cluster_does_not_find_is_named(
+    nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "only_here.py").write_text("def work(shared, item, link):\n    return item\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    (found,) = run_pieces(importlib.import_module("only_here").work, [1], on="ray")
+    assert "the machines of the cluster cannot import only_here" in found.error
+    assert "Traceback" not in found.error
 
 
 def test_pieces_are_pulled_and_fail_as_on_other_engines(nodes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -144,8 +145,15 @@ class RayCluster:
         piece = self._running.pop(task)
         try:
             ended: Ended = self._ray.get(task)
-        except self._ray.exceptions.RayTaskError as error:  # a result that cannot be sent
-            return Ended(piece, PieceState.FAILED, error=str(error))
+        except self._ray.exceptions.RayTaskError as error:  # what cannot be sent, or read there
+            missing = re.search(r"No module named '([^']+)'", str(error))
+            text = str(error)
+            if missing is not None:
+                text = (
+                    f"the machines of the cluster cannot import {missing[1]}, which this process "
+                    "finds: install it there, or put its folder into PYTHONPATH before Ray starts"
+                )
+            return Ended(piece, PieceState.FAILED, error=text)
         except self._ray.exceptions.RayError as error:
             return Ended(piece, PieceState.LOST, error=str(error))
         return ended
