@@ -61,6 +61,21 @@ def test_a_discount_reaches_learner_tests_values_and_optimum(
     assert record.curve["mean"][-1] == pytest.approx(exact, abs=0.5)
 
 
+def test_a_discount_by_boxes_reaches_values_and_optimum(small: Experiment, tmp_path: Path) -> None:
+    settings = {**small.settings, "box_gamma": 0.5}
+    model = msgspec.structs.replace(small.model, parameters={"exits": 1})
+    discounted = msgspec.structs.replace(
+        small, model=model, settings=settings, methods=small.methods[:1], seeds=(0,), steps=20_000
+    )
+    run_experiments([discounted], tmp_path)
+    study = read_study(tmp_path / small.name)
+    exact = recurl.solve(study.model, box_gamma=0.5).value
+    assert study.optimum.value == pytest.approx(exact)
+    [record] = study.of_method("rql")
+    assert record.exact is not None
+    assert record.exact.value == pytest.approx(exact, abs=0.05)
+
+
 def test_methods_with_different_discounts_have_no_common_optimum(small: Experiment) -> None:
     first = small.methods[0]
     other = msgspec.structs.replace(first, name="other", settings={**first.settings, "gamma": 0.9})
