@@ -201,3 +201,14 @@ def test_states_of_the_root_are_told_apart_and_saved(tmp_path):
     again = ModelBasedRecursiveLearning.load(tmp_path / "run.zip", Answer())
     assert again.learn(100).test(1).mean == 10
     assert learner(Answer(), own_root=False).engine.counts.root_states == set()
+
+
+def test_components_that_are_never_called_may_call_others() -> None:
+    builder = recurl.Builder("idle").component("A", entries="in", exits="out").box("b", "B")
+    builder.at("in").action("no").to("out").action("yes", reward=1).to("b")
+    builder.at("b.out").action("on").to("out")
+    builder.component("C", entries="in", exits="out").box("c", "B")
+    builder.at("in").action("go").to("c").at("c.out").action("on").to("out")
+    builder.component("B", entries="in", exits="out").at("in").action("go").to("out")
+    learner = recurl.ModelBasedRecursiveLearning(builder.build("A")).learn(50)
+    assert recurl.evaluate(learner.policy()).value == 1

@@ -39,8 +39,8 @@ class _Table:
         for component in range(t.n_components):
             if all(component != own for _, own in self.found):
                 self._number(None, component)
-        for context, component in self.found[len(columns) :]:
-            columns.append(self._column(context, component))
+        while len(columns) < len(self.found):  # components that are never called may call others
+            columns.append(self._column(*self.found[len(columns)]))
         actions, callees = (np.concatenate(part) for part in zip(*columns, strict=True))
         components = [component for _, component in self.found]
         kind = "stackless" if len(components) == t.n_components else "by context"
