@@ -92,7 +92,8 @@ def discount_boxes(model: RMDP, discount: Number) -> RMDP:
     This includes steps that lead to a call: with 1 - λ nothing is called and the component is
     left. With x(exit) = 0, the value solves x(q) = max_a Σ p (r + λ x(q')), where x(q') of a call
     is x(entry) + x(return port). A run that has left a component goes on in its caller, so that
-    this alone does not make a model proper.
+    this alone does not make a model proper. `solve`, `evaluate`, `simulate` and learners take the
+    same λ as ``box_gamma``.
 
     Args:
         model: The model, each of its components with one exit.
