@@ -305,7 +305,10 @@ class _Reached:
         self._clock.check(self._size)
         self._size += count
         if self._size > _LARGEST:
-            raise LimitError(f"the pushdown system has more than {_LARGEST:,} vertices")
+            raise LimitError(
+                f"the pushdown system has more than {_LARGEST:,} vertices, counted for each state "
+                "in which a symbol comes to the top: let fewer states push"
+            )
 
     def _name(self, symbol: str, entries: dict[str, str]) -> None:
         """Names of the nodes and boxes of a component; exits are called as their states."""
