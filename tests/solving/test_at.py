@@ -204,3 +204,20 @@ def test_unknown_places() -> None:
         solution.at("H.u9")
     with pytest.raises(UnknownNameError, match=r"T\.b3"):
         solution.at("S.u3", stack=["T.b9"])
+
+
+def test_exits_where_a_policy_may_stay() -> None:
+    """The room may be left at a loss, by a door that is worth something, or not at all."""
+    builder = recurl.Builder("room").component("A", entries="in", exits="out").at("in")
+    builder = builder.action("go").to("room").at("room").action("stay").to("room")
+    builder = builder.action("try").to("door", "5/8", "3/10").to("room", "3/8", "-3/2")
+    builder = builder.at("door").action("on").to("room", "2/5", "4/5").to("out", "3/5")
+    model = builder.build()
+    loss = recurl.solve(model, objective="min", endless="inf")
+    assert loss.value < 0
+    for worth in (0.1, 1, 10):
+        found = recurl.solve(model, exit_values=[worth])
+        low, high = interval(found)
+        assert low <= max(0, loss.value + worth) + 1e-9
+        assert high >= max(0, loss.value + worth) - 1e-9
+        assert high - low < 1e-5

@@ -155,8 +155,7 @@ def solve(
         if model.tables.n_vertices > undiscounted.tables.n_vertices:
             if question.endless is not None:
                 raise QuestionError("with a discount (gamma) every run ends: leave out endless")
-            if question.exit_values:  # stopped runs leave by one more exit
-                question = replace(question, exit_values=(*question.exit_values, 0.0))
+            question = question.with_lane()
     asked = question
     kernel = _answering(_solver(model, method, _points(near)))
     if asked.endless is not None:

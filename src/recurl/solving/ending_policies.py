@@ -151,7 +151,7 @@ def discounted_best(model: RMDP, question: Question) -> Iterator[Policy]:
         return
     for gamma in _DISCOUNTS:
         discounted, width = discount_steps(model, gamma), 0.02 / (1 - gamma)
-        found = solve_certified(discounted, question, width, time_limit=_SECONDS)
+        found = solve_certified(discounted, question.with_lane(), width, time_limit=_SECONDS)
         assert found.policy is not None
         policy = undiscounted_policy(found.policy, model)
         if len(policy.actions) <= _LARGEST_POLICY:

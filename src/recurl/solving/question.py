@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,6 +77,10 @@ class Question:
         if len(given) != count:
             raise ValueError(f"the start component has {count} exits, exit_values {len(given)}")
         return self.sign * np.array(given, np.float64)
+
+    def with_lane(self) -> Question:
+        """The same question where the start component has one more exit, worth 0."""
+        return replace(self, exit_values=(*self.exit_values, 0.0)) if self.exit_values else self
 
     def clear_bounds(self, model: RMDP) -> tuple[float, float]:
         """Bounds of every total: without losses it is at least 0, or what the worst exit is worth.

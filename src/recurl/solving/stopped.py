@@ -46,9 +46,8 @@ def solve_stopped(
     stopping = stop_in_free_loops(model)
     if stopping is None:
         return None
-    values = (*question.exit_values, 0.0) if question.exit_values else ()
     try:
-        found = kernel(stopping.model, replace(question, exit_values=values), epsilon, **options)
+        found = kernel(stopping.model, question.with_lane(), epsilon, **options)
     except NotProperError:
         return None
 
