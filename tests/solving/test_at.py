@@ -166,6 +166,15 @@ def test_exits_of_unusual_worth(size: float, of: str) -> None:
     assert found.lower <= found.upper <= found.lower + max(1e-5, 1e-9 * size)
 
 
+@pytest.mark.parametrize("least", [1e-300, 1.0, -1e-300])
+def test_exits_of_very_different_worth(least: float) -> None:
+    """No unit suits both; the small one is not lost in that of the large one."""
+    builder = recurl.Builder("two").component("A", entries="in", exits=["large", "small"])
+    model = builder.at("in").action("a").to("large").action("b").to("small").build()
+    found = recurl.solve(model, exit_values=[1e300, least], objective="min")
+    assert interval(found) == (least, least) == (found.lower, found.upper)
+
+
 def test_exits_that_no_run_reaches_have_a_certificate() -> None:
     builder = recurl.Builder("one way").component("A", entries="in", exits=["out", "never"])
     model = builder.at("in").action("go", reward=-1).to("out").action("stay").to("out").build()

@@ -74,6 +74,9 @@ def scale_of(model: RMDP, question: Question) -> int:
     if not most:
         return 0
     exponent = most.numerator.bit_length() - most.denominator.bit_length()
+    worth = [Fraction(x) / Fraction(2) ** exponent for x in question.exit_values]
+    if any(Fraction(float(x)) != x for x in worth):  # too small for floats, in that unit
+        return 0
     return 0 if abs(exponent) <= _USUAL else exponent
 
 
