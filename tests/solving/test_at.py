@@ -149,6 +149,8 @@ def test_questions_are_accepted() -> None:
     assert found.value == pytest.approx(recurl.solve(model, of="steps", objective="min").value + 2)
     nothing = recurl.solve(model, of=recurl.Question("max", "none"))
     assert nothing.lower <= 0 <= nothing.upper
+    walk = recurl.solve(recurl.zoo.gambler(), of=recurl.Question("max", "none"))
+    assert walk.lower <= 0 <= walk.upper
     chance = recurl.solve(model, of="exit:u7", start="H.b6.u5")
     assert chance.question == recurl.Question("max", "none", (0, 1))
     assert chance.at("H.u5", [0, 1]).value == pytest.approx(1, abs=1e-6)
@@ -196,6 +198,7 @@ def test_exits_that_no_run_reaches_have_a_certificate() -> None:
         ({"start": "H.u6", "gamma": 0.9}, "the run is over"),
         ({"start": "T.b1.u3", "gamma": 0.9, "count": "moves"}, "through ports"),
         ({"start": "T.b1.u3", "box_gamma": 0.9}, "pass"),
+        ({"of": "reward given end", "exit_values": [3]}, "given_end takes them"),
         ({"of": "exit:u2", "exit_values": [1]}, "exit_values go with"),
         ({"of": recurl.Question(), "objective": "min"}, "its own objective"),
         ({"of": recurl.Question(exit_values=(1, 2))}, "2 numbers"),
@@ -230,3 +233,14 @@ def test_exits_where_a_policy_may_stay() -> None:
         assert low <= max(0, loss.value + worth) + 1e-9
         assert high >= max(0, loss.value + worth) - 1e-9
         assert high - low < 1e-5
+
+
+def test_steps_and_the_worth_of_exits_where_nothing_is_decided() -> None:
+    """A run takes 3/2 steps on average."""
+    builder = recurl.Builder("walk").component("A", entries="in", exits=["left", "right"]).at("in")
+    builder = builder.action("go").to("left", "1/3").to("right", "1/6").to("in2", "1/2")
+    builder = builder.at("in2").action("go").to("left", "1/2").to("right", "1/2")
+    model = builder.build()
+    found = recurl.solve(model, of="steps", exit_values=[6, -12])
+    assert found.lower <= 1.5 + 6 * Fraction(7, 12) - 12 * Fraction(5, 12) <= found.upper
+    assert found.gap < 1e-9

@@ -77,7 +77,7 @@ class Evaluation:
         low, high = ending_rewards(rows, self.chain.leaving)
         exits = list(self.exit_intervals.values())
         own = [start.interval(low[rows.start, k], high[rows.start, k]) for k in range(len(exits))]
-        total = _with_worth(_sum_of(own), np.array(self.exit_values), exits)
+        total = with_worth(_sum_of(own), np.array(self.exit_values), exits)
         return quotient(total, self.termination)
 
     @cached_property
@@ -171,7 +171,7 @@ def evaluate(
     sure = bool(leaving.sure[at].all())
     steps = start.interval(found.steps_lower[at], found.steps_upper[at])
     reward = start.interval(found.reward_lower[at], found.reward_upper[at])
-    lower, upper = _with_worth(reward, worth, exits)
+    lower, upper = with_worth(reward, worth, exits)
     chances = [min(max(start.mean(leaving.value[at, k]), a), b) for k, (a, b) in enumerate(exits)]
     value = start.mean(found.reward[at]) + float(worth @ np.array(chances))
     termination = (1.0, 1.0) if sure else _at_most_1(_sum_of(exits))
@@ -231,7 +231,7 @@ class _Start:
         return float_above(mean) if side > 0 else float_below(mean)
 
 
-def _with_worth(
+def with_worth(
     reward: tuple[float, float], worth: Floats, exits: list[tuple[float, float]]
 ) -> tuple[float, float]:
     """Bounds of the reward and the worth of the exit; -inf and inf where nothing is known."""

@@ -21,7 +21,7 @@ from recurl.errors import CertificateError, NotProperError
 from recurl.model.certificate import Certificate, Piece, Point
 from recurl.model.tables import CALL
 from recurl.policy import Policy
-from recurl.solving.evaluate import evaluate
+from recurl.solving.evaluate import evaluate, with_worth
 from recurl.solving.expectations import expectations
 from recurl.solving.infinite import can_go_on, must_go_on
 from recurl.solving.leaving import leaving_of_chain, may_not_end
@@ -56,10 +56,10 @@ def solve_chain(model: RMDP, question: Question, epsilon: float, **options: Any)
     found = evaluate(Policy.uniform(model), exit_values=question.exit_values or None)
     low, high = found.lower, found.upper
     reason = found.reason or "there is nothing to decide"
-    if question.rewards == "steps":
-        low, high = found.steps_interval
-    elif question.rewards == "none":
-        low, high = _worth_of_exits(question, list(found.exit_intervals.values()))
+    if question.rewards != "model":
+        worth, exits = np.array(found.exit_values), list(found.exit_intervals.values())
+        steps = found.steps_interval if question.rewards == "steps" else (0.0, 0.0)
+        low, high = with_worth(steps, worth, exits)
     answer = Solution(
         model,
         question,
@@ -100,15 +100,6 @@ def solve_chain_given_end(model: RMDP, question: Question) -> Solution:
         policy=found.policy,
         seconds=time.perf_counter() - began,
     )
-
-
-def _worth_of_exits(
-    question: Question, intervals: list[tuple[float, float]]
-) -> tuple[float, float]:
-    pairs = list(zip(map(Fraction, question.exit_values), intervals, strict=True))
-    low = sum(worth * Fraction(a if worth >= 0 else b) for worth, (a, b) in pairs)
-    high = sum(worth * Fraction(b if worth >= 0 else a) for worth, (a, b) in pairs)
-    return float_below(Fraction(low)), float_above(Fraction(high))
 
 
 def chain_certificate(model: RMDP, question: Question) -> Certificate:

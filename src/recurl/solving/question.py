@@ -51,6 +51,11 @@ class Question:
             raise UnknownNameError("rewards", self.rewards, REWARDS)
         if self.endless is not None and self.endless not in ENDLESS:
             raise UnknownNameError("worth of runs that do not end", self.endless, ENDLESS)
+        if any(self.exit_values) and self.rewards == "given end":
+            raise QuestionError(
+                "the reward of the runs that end goes without exit_values: "
+                "evaluate(policy, exit_values=...).given_end takes them"
+            )
         if self.endless is not None and self.rewards not in ("model", "steps"):
             raise QuestionError("endless goes with the total of rewards or of steps")
 
