@@ -118,7 +118,7 @@ class Failing(gym.Wrapper[Any, Any, Any, Any]):
         self._error, self._count = error, 0
         self.after: list[str] = []
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+    def reset(self, **options: Any) -> Any:
         if self._count >= 50:
             self.after.append("reset")
         return self.env.reset(**options)

@@ -149,7 +149,7 @@ def test_numbers_are_the_settings() -> None:
     numbers = model_store(recurl.zoo.cloud(), settings, flat=True).arrays["numbers"]
     assert len(numbers) == k.NUMBERS_HELD
     places = [k.QUANTUM, k.GRAIN, k.REPLAY, k.INHERIT, k.FLAT, k.GAMMA, k.EPISODE_LIMIT]
-    assert numbers[places].tolist() == [0.25, 32, 8, 50, 1, 0.5, 7]
+    assert numbers[places].tolist() == [0.25, 8, 8, 50, 1, 0.5, 7]
     assert numbers[k.EXPLORATION + 1] == 0.2
 
 
