@@ -169,3 +169,13 @@ def test_levels_that_are_worth_too_much_are_found_within_runs_too() -> None:
     assert contradictions(model, Drift(3, 0.5, 5)) == ()
     found = contradictions(model, Drift(3, 0.5, 4))
     assert found == ("under the uniform policy a level entered at B.in is worth 5, beyond b = 4",)
+
+
+def test_the_papers_mapping_of_a_discount_says_how_many_samples_it_takes() -> None:
+    drift = recurl.Drift.of_discount(0.9, reward_bound=8)
+    assert (drift.height, drift.fall, drift.value) == pytest.approx((11, 0.1, 80))
+    lanes = recurl.discount_steps(recurl.zoo.cloud(), "0.9")
+    assert contradictions(lanes, drift) == ()
+    learner = PACLearner(0.5, 0.05, method="plan", drift=drift)
+    with pytest.raises(recurl.errors.LimitError, match=r"takes 1\.3e\+27 samples of a pair"):
+        learner.learn(lanes)

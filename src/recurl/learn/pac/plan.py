@@ -75,7 +75,7 @@ def weissman_samples(closeness: float, outcomes: npt.ArrayLike, delta: float) ->
     needed = np.where(m > 1, needed, 1.0)
     if not needed.max(initial=0.0) < MOST:
         raise LimitError(
-            f"a closeness of {closeness:.3g} takes more samples than can be counted: "
+            f"a closeness of {closeness:.3g} takes {needed.max():.2g} samples of a pair: "
             "ask for a larger epsilon, or learn adaptively"
         )
     return needed.astype(np.int64)
