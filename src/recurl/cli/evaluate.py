@@ -59,7 +59,8 @@ def _row(
 
     policy, own = learner.policy(), learner.settings
     if discount is None and box_discount is None:
-        discount, box_discount = own.gamma, own.box_gamma
+        # Networks have no discount by boxes.
+        discount, box_discount = own.gamma, getattr(own, "box_gamma", 1)
     found = exactly(policy)
     plain = discount in (None, 1) and box_discount in (None, 1)
     value = (found if plain else exactly(policy, gamma=discount, box_gamma=box_discount)).value
